@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from warifu._core import Study
 
 MAX_REJECTIONS = 64
-"""Runs that may be rejected and begun again before the machine is given up as too busy."""
+"""Runs that may be rejected and begun again before the calibration is given up."""
 
 ROUNDS = 2
 """Each case is run so often, with a part of its trials each time."""
@@ -124,8 +124,8 @@ def run_all(
                 rejections += 1
                 if rejections == MAX_REJECTIONS:
                     raise CalibrateError(
-                        f"{rejections} runs were rejected, the last of {case.label}: {rejection}; "
-                        "stop other work and calibrate again"
+                        f"{rejections} runs were rejected, the last of {case.label} ({rejection}); "
+                        f"{rejection.advice('calibrate again')}"
                     ) from rejection
                 to_do.append((half, case))
                 continue

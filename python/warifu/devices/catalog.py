@@ -74,16 +74,7 @@ def device(name: str, text: str, file: str) -> Device:
     view = _core.device(name, text, file)
     code = Code(view["code"]) if view["code"] else None
     primitives = {
-        primitive: Known(
-            one["median_ns"],
-            one["per_byte_ns"],
-            one["kind"],
-            one["source"],
-            Code(one["code"]) if one["code"] else None,
-            one["min_ns"],
-            one["max_ns"],
-        )
-        for primitive, one in view["primitives"].items()
+        primitive: _known(primitive, one) for primitive, one in view["primitives"].items()
     }
     return Device(
         view["name"],
@@ -98,3 +89,16 @@ def device(name: str, text: str, file: str) -> Device:
         view["stack_flash"],
         primitives,
     )
+
+
+def _known(primitive: str, cost: _core.PrimitiveCost) -> Known:
+    call_ns: float = cost["median_ns"]
+    byte_ns = cost["per_byte_ns"]
+    low_ns: float = cost["min_ns"]
+    high_ns: float = cost["max_ns"]
+    if primitive == "instruction":
+        # The core has its time, which may be finer than 1 ns, as that of a byte.
+        call_ns, byte_ns = byte_ns, 0.0
+        low_ns = high_ns = call_ns
+    code = Code(cost["code"]) if cost["code"] else None
+    return Known(call_ns, byte_ns, cost["kind"], cost["source"], code, low_ns, high_ns)

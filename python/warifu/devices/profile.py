@@ -14,8 +14,8 @@ from warifu.devices.figures import Code, Figure
 from warifu.devices.scaling import Corpus, Estimate
 from warifu.devices.text import CONTROL
 
-#: Primitives that a TLS connection may ask for; what is not here has stand-ins (`aead.open`, `hmac`
-#: and `hkdf` by their definitions).
+#: Primitives that a TLS connection may ask for; what is not here has stand-ins (`aead.open`,
+#: `hmac`, `hkdf` and `prf` by their definitions).
 NEEDED = (
     "ecdh.keygen.secp256r1",
     "ecdh.derive.secp256r1",
@@ -215,7 +215,9 @@ def _about(draft: Draft) -> Iterable[tuple[str, str]]:
 
 def _given(given: Given) -> list[str]:
     one = given.figure
-    lines = ["[[primitive]]", f"name = {json.dumps(one.primitive)}", f'warm = "{_ns(one.call_ns)}"']
+    # That of an instruction may be finer than 1 ns.
+    warm = f"{one.call_ns:.4g} ns" if one.primitive == "instruction" else _ns(one.call_ns)
+    lines = ["[[primitive]]", f"name = {json.dumps(one.primitive)}", f'warm = "{warm}"']
     if one.byte_ns:
         lines.append(f'per_byte = "{one.byte_ns:.4g} ns"')
     if one.code is not None:

@@ -83,8 +83,8 @@ class Bench(processes.Stoppable):
     def run(self, cell: Cell, part: Part, stop: Callable[[], bool]) -> PartResult | None:
         """Measures a part; None if `stop` said so.
 
-        Raises RunRejected if the link was beyond its bound, before anything of the result was
-        looked at; LabError if a program failed.
+        Raises RunRejected if the link or other programs were beyond their bounds, before anything
+        of the result was looked at; LabError if a program failed.
         """
         # All of a part at once: what a driver writes, starts, waits for and reads lies in the lab's
         # folder, which root alone may enter, and a step left out would fail halfway. What belongs

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from warifu.lab.causes import Cause
+
 
 class LabError(Exception):
     """A measurement failed; what was measured before stays."""
@@ -28,9 +30,17 @@ class ResultsMixed(LabError):  # noqa: N818 - what happened, not what it is
 
 
 class RunRejected(LabError):  # noqa: N818 - what happened, not what it is
-    """The emulated link was later than its bound, so the run was thrown away unseen."""
+    """The emulated link was late or lost packets that it should not, or other programs took too
+    much of the processors, so the run was thrown away unseen."""
 
     def __init__(self, reasons: list[str], report: dict[str, object]) -> None:
-        """Keeps the link's own report on the rejected run."""
+        """Keeps the link's own report on the rejected run, and the reasons' causes."""
         super().__init__("; ".join(reasons) or "the link rejected the run without a reason")
         self.report = report
+        self.causes = {cause for reason in reasons if (cause := Cause.of(reason)) is not None}
+
+    def advice(self, again: str) -> str:
+        """What to do before ``again``; what else is to do, each reason says itself."""
+        if any(cause.is_busyness for cause in self.causes):
+            return f"the machine is too busy: stop other work and {again}"
+        return f"mend that and {again}"

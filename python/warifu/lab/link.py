@@ -93,7 +93,7 @@ class Link(Stoppable):
         return self._event("report")
 
     def accepted_report(self) -> dict[str, Any]:
-        """The same; raises RunRejected if the link was beyond its bound."""
+        """The same; raises RunRejected if the link was late or lost packets, as it says itself."""
         report = self.report()
         if not report["accepted"]:
             raise RunRejected(report["rejected_because"], report)

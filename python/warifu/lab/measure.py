@@ -5,17 +5,15 @@ from __future__ import annotations
 
 import datetime
 import json
-import re
 import secrets
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from warifu import _core, identity, tools
-from warifu.lab import interruption, kernel, seeds, workplace
+from warifu.lab import causes, interruption, kernel, seeds, workplace
 from warifu.lab.card import StandIn
 from warifu.lab.case import MAX_TRIALS_A_PART, CaseView, Cell
 from warifu.lab.cell import Bench, Settings
@@ -28,7 +26,7 @@ MAX_ATTEMPTS = 5
 """How often a part is begun before it is put off, and then again before its cell is given up."""
 
 PATIENCE = 3
-"""Parts given up one after the other, after which the machine is too busy for the rest as well."""
+"""Parts given up one after the other, after which the rest is given up as well."""
 
 NOISE = 0.1
 """Share of the processors taken by other work from which on it is remarked upon."""
@@ -56,7 +54,7 @@ class Progress:
     seconds_left: float | None = None
     """What all that is to do will take."""
     rejected: int = 0
-    """Attempts that the link rejected, each of which is made again."""
+    """Attempts that were rejected, whatever the cause, each of which is made again."""
     overdue: bool = False
     """Whether parts took longer than planned, beyond an end that was foreseen."""
 
@@ -99,7 +97,7 @@ def measure(
     asked several times a second.
     `stand_ins` are the virtual cards that are run for key stores, by their profiles' names.
 
-    A cell whose parts the link rejects again and again is given up, and the others are measured.
+    A cell whose parts are rejected again and again is given up, and the others are measured.
     Raises LabUnavailable if nothing can be measured here, ResultsMixed if the folder holds what
     another machine or other tools gave, LabError if a program fails; cells that are finished stay.
     Where nothing was begun no folder is left. Everything started is gone when this returns or
@@ -225,7 +223,7 @@ class _Run:
         self._planned_s = lambda part: planned_s(bench, self._cases[part.case_id], part)
         self._pace = Pace(time.monotonic())
         self._tell("")
-        put_off: set[Part] = set()
+        put_off: dict[Part, RunRejected] = {}
         vain = 0
         with bench:
             while self.to_do and not stop():
@@ -236,14 +234,16 @@ class _Run:
                     finished = self._one_part(bench, part, stop)
                 except RunRejected as rejection:
                     self.to_do.pop(0)
-                    if part not in put_off:
-                        put_off.add(part)
+                    again = part in put_off
+                    put_off[part] = rejection
+                    if not again:
                         self.to_do.append(part)
                         continue
                     vain += 1
-                    self._give_up([part], str(rejection))
+                    self._give_up(part, rejection)
                     if vain == PATIENCE:
-                        self._give_up(self.to_do, str(rejection))
+                        for other in self.to_do:
+                            self._give_up(other, put_off[other])
                         return
                     continue
                 except LabError as error:
@@ -256,12 +256,10 @@ class _Run:
                 self._finish_if_whole(part.case_id)
                 self._tell(label)
 
-    def _give_up(self, parts: list[Part], last: str) -> None:
-        for part in parts:
-            self.summary.given_up[self._cases[part.case_id].label] = (
-                f"the link was late in every attempt ({last}); the machine is too busy: stop other "
-                "work and run the same command again"
-            )
+    def _give_up(self, part: Part, last: RunRejected) -> None:
+        self.summary.given_up[self._cases[part.case_id].label] = (
+            f"every attempt was rejected ({last}); {last.advice('run the same command again')}"
+        )
 
     def end(self) -> None:
         """Closes the manifest."""
@@ -272,7 +270,7 @@ class _Run:
         self.summary.complete = done and not self.summary.skipped
         self.summary.measured = [key for key in self._cases if self._is_finished(key)]
         self.summary.rejections = len(self._manifest["rejections"])
-        self.summary.causes = causes(one["reasons"] for one in self._manifest["rejections"])
+        self.summary.causes = causes.counted(one["reasons"] for one in self._manifest["rejections"])
         changed = self._manifest["complete"] != self.summary.complete
         if changed or self.to_do or self.summary.given_up or done:
             self._manifest["complete"] = self.summary.complete
@@ -407,21 +405,6 @@ class _Run:
                 overdue,
             )
         )
-
-
-def causes(reasons: Iterable[str]) -> dict[str, int]:
-    """The causes that rejections have in common, without their figures and hints; the most
-    frequent first. ``reasons`` has a text for each, of one or several."""
-    counts = Counter(
-        cause
-        for text in reasons
-        for cause in {_FIGURE.sub("", re.split("[:,] ", one)[0]) for one in text.split("; ")}
-    )
-    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
-
-
-_FIGURE = re.compile(r"^[\d.]+ (?:% of )?|[\d.]+ ?% of ")
-"""How much of something there was: `0.512 % of`, `3`."""
 
 
 def planned_s(bench: Bench, case: Cell, part: Part) -> float:

@@ -165,6 +165,9 @@ def _side_by_side(table: Table, width: int | None) -> list[Table]:
             used = sum(widths[of] + 2 for of in lead) - 2
         parts[-1].append(at)
         used += 2 + widths[at]
+    if not parts:
+        # One column alone, which nothing can stand below.
+        return [table]
     return [
         replace(
             table,

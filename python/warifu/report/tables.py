@@ -107,10 +107,10 @@ def link_table(measured: Results) -> Table:
             _link_row(table, measured.label(case_id), case_id, windows)
     rejected = measured.manifest.get("rejections") or []
     table.notes.append(
-        f"{len(rejected)} runs were later than the bound; they were rejected before their results "
-        "were seen, and measured again."
+        f"{len(rejected):,} {'attempt was' if len(rejected) == 1 else 'attempts were'} rejected "
+        "before any result was seen, and made again."
         if rejected
-        else "No run was rejected."
+        else "No attempt was rejected."
     )
     return table
 

@@ -102,10 +102,10 @@ def test_study_is_measured_to_observations(tmp_path: Path) -> None:
 
 def test_interrupted_measurement_resumes(tmp_path: Path, ran: list[Part]) -> None:
     study = study_of(*CASES)
-    count = itertools.count()
 
     def after_three(progress: Progress) -> None:
-        if next(count) == 3:
+        # Of two trials each. An attempt that was rejected is told as well, and makes none.
+        if progress.trials_done == 6:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -184,7 +184,7 @@ def test_rejected_parts_are_repeated_and_recorded(
 
 
 def late(*_: object) -> None:
-    raise RunRejected(["late"], {"accepted": False})
+    raise RunRejected(["0.5 % of packets were more than 500 us late"], {"accepted": False})
 
 
 def test_late_link_in_every_cell_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,9 +195,33 @@ def test_late_link_in_every_cell_gives_up(tmp_path: Path, monkeypatch: pytest.Mo
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert summary.measured == []
     assert set(summary.given_up) == {case.label for case in cases} == set(manifest["skipped"])
-    assert "stop other work and run the same command again" in summary.given_up[cases[0].label]
+    assert summary.given_up[cases[0].label] == (
+        "every attempt was rejected (0.5 % of packets were more than 500 us late); the machine is "
+        "too busy: stop other work and run the same command again"
+    )
     begun = 3 * (len(cases) + measure_module.PATIENCE)
     assert len(manifest["rejections"]) == begun, "all once, and again until patience ends"
+
+
+def test_what_is_given_up_says_its_own_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = "3 packets were longer than the MTU: set it in the configuration, not on the device"
+
+    def rejected(self: cell.Bench, case: Cell, part: Part, stop: Any) -> Any:  # noqa: ANN401
+        if case.case_id == CASES[0].case_id:
+            late()
+        raise RunRejected([long], {"accepted": False})
+
+    monkeypatch.setattr(cell.Bench, "run", rejected)
+    monkeypatch.setattr(measure_module, "MAX_ATTEMPTS", 1)
+    # The rest, given up unseen with the first, has reasons of its own as well.
+    monkeypatch.setattr(measure_module, "PATIENCE", 1)
+    summary = measure(study_of(*CASES), tmp_path, settings=FAST)
+    assert "the machine is too busy" in summary.given_up[CASES[0].label]
+    assert summary.given_up[CASES[1].label] == (
+        f"every attempt was rejected ({long}); mend that and run the same command again"
+    )
 
 
 def test_late_link_in_one_cell_keeps_the_others(

@@ -206,14 +206,18 @@ def test_mistakes_are_one_line(warifu: Run, arguments: tuple[str, ...], part: st
     assert not Path("profiles").exists()
 
 
+@pytest.mark.parametrize(
+    ("price", "written"),
+    [("21,ns", "21 ns"), ("1.3,cycles", "20.31 ns"), ("0.03,cycles", "0.4688 ns")],
+)
 def test_own_prices_of_instructions_and_certificates_stay(
-    warifu: Run, monkeypatch: pytest.MonkeyPatch
+    warifu: Run, price: str, written: str
 ) -> None:
-    table = "primitive,value,unit\ninstruction,21,ns\nx509.parse,1.5,ms\n"
-    Path("own.csv").write_text(table)
+    """That of an instruction may be finer than a nanosecond."""
+    Path("own.csv").write_text(f"primitive,value,unit\ninstruction,{price}\nx509.parse,1.5,ms\n")
     assert warifu("import", "own.csv", "--core", "cortex-m4", "--clock", "64MHz")[0] == OK
     made = figures(profile("own"))
-    assert (made["instruction"]["warm"], made["x509.parse"]["warm"]) == ("21 ns", "1500000 ns")
+    assert (made["instruction"]["warm"], made["x509.parse"]["warm"]) == (written, "1500000 ns")
 
 
 def test_hostile_files(warifu: Run, tmp_path: Path) -> None:

@@ -66,6 +66,20 @@ def test_scaled_part_is_current(name: str) -> None:
     assert shipped.completed(name, TEXTS[name], others) == TEXTS[name]
 
 
+def test_a_published_price_of_an_instruction_prices_what_rests_on_it() -> None:
+    """It may be finer than a nanosecond, and is not assumed a second time."""
+    name = "nrf52840"
+    head, _, scaled = TEXTS[name].partition(MARK)
+    own = '[[primitive]]\nname = "instruction"\nwarm = "0.8 ns"\nsource = "s"\nkind = "published"\n'
+    made = shipped.completed(name, f"{head}{own}\n{MARK}{scaled}", shipped.corpus(TEXTS))
+    table = tomllib.loads(made)
+    figures = {one["name"]: one["warm"] for one in [*table["primitive"], *table["operation"]]}
+    assert figures["instruction"] == "0.8 ns"
+    assert figures["x509.parse"]["quantiles"] == [round(10_536 * 0.8), round(18_996 * 0.8)]
+    assert figures["client.system.connect"]["quantiles"] == [6_400, 32_000]
+    assert figures["client.system.write"]["quantiles"] == [3_200, 16_000]
+
+
 @pytest.mark.parametrize("name", SCALED)
 def test_every_figure_says_where_it_is_from(name: str) -> None:
     table = tomllib.loads(TEXTS[name])

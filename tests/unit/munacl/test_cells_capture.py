@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from typer.testing import CliRunner
@@ -268,23 +269,36 @@ def test_port_that_goes_with_the_boards_power_is_opened_again(
     assert sum(one.endswith("is back") for one in said) == 2
 
 
-def test_port_that_does_not_come_back_is_said_so(plug: Plug, tmp_path: Path) -> None:
+def when_open(
+    module: ModuleType, then: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Something that happens once a module has opened the port, however long that takes."""
+    original = module.opened
+
+    @contextmanager
+    def opened(port: Path, baud: int) -> Iterator[object]:
+        with original(port, baud) as line:
+            then()
+            yield line
+
+    monkeypatch.setattr(module, "opened", opened)
+
+
+def test_port_that_does_not_come_back_is_said_so(
+    plug: Plug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "captures"
+    when_open(capture, plug.pull, monkeypatch)
     with pytest.raises(CalibrateError, match=r"ttyACM0: the board went away and did not come back"):
-        capture.captures(
-            plug.port, 115200, folder, 1, silence_s=1.0, progress=lambda _: plug_pulled(plug)
-        )
+        capture.captures(plug.port, 115200, folder, 1, silence_s=1.0)
     assert list(folder.iterdir()) == []
 
 
-def plug_pulled(plug: Plug) -> None:
-    """Pulls it once the port is open."""
-    if plug.port.is_symlink():
-        threading.Timer(0.3, plug.pull).start()
-
-
-def test_board_that_goes_away_in_calibration_is_named_with_the_fix(plug: Plug) -> None:
-    threading.Timer(0.3, plug.pull).start()
+def test_board_that_goes_away_in_calibration_is_named_with_the_fix(
+    plug: Plug, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # While the port is read.
+    when_open(board, threading.Timer(0.3, plug.pull).start, monkeypatch)
     with pytest.raises(CalibrateError, match=r"ttyACM0: the board went away.*: plug it in"):
         board.measure(plug.port, 115200, silence_s=20.0, begin=False)
 
