@@ -80,11 +80,13 @@ impl<'a> Costs<'a> {
         };
         lowered.map_err(|why| match why {
             NotLowered::Missing(_) => self.missing(&[operation], stack),
-            NotLowered::TooLong => {
-                let file = self.recipes.map_or(&self.device.file, |recipes| &recipes.file);
-                let message = "takes more than 100 days: check its calls and instructions, and \
-                               the device's figures of them";
-                Error::new(file, operation.to_string(), message)
+            NotLowered::TooLong(figure) => {
+                let recipe = self.recipes.map_or(String::new(), |recipes| {
+                    format!(", or the calls and instructions in {}", recipes.file)
+                });
+                let message =
+                    format!("makes {operation} take more than 100 days: check its time{recipe}");
+                Error::new(&self.device.file, figure.to_string(), message)
             }
         })
     }

@@ -199,9 +199,9 @@ pub(crate) fn non_empty(value: &Value) -> Result<String, String> {
 /// `tail = { probability = "4 %", quantiles = [..] }` beside the quantiles.
 pub(crate) fn distribution(value: &Value) -> Result<Distribution, String> {
     let Some(table) = value.as_table() else {
-        return reader::duration(value)
-            .map(Distribution::constant)
-            .map_err(|expected| format!("{expected} or {{ quantiles = [..], unit = \"ms\" }}"));
+        let nanos = reader::duration(value)
+            .map_err(|expected| format!("{expected} or {{ quantiles = [..], unit = \"ms\" }}"))?;
+        return within_bounds(nanos).map(Distribution::constant).ok_or_else(|| OUT_OF_RANGE.into());
     };
     for key in table.keys() {
         if !["quantiles", "unit", "tail"].contains(&key.as_str()) {
@@ -247,11 +247,19 @@ pub(super) fn per_byte(text: &str) -> Result<f64, String> {
         .ok_or_else(expected)
 }
 
+/// 2^53 ns are 104 days, and the last whole number that f64 holds exactly.
+const MOST: Nanos = Nanos(1 << 53);
+const OUT_OF_RANGE: &str = "expected 0 to 100 days";
+
 /// A number of units of `scale` ns each, rounded to 1 ns; `None` where it is out of range.
 fn nanos_of(number: f64, scale: f64) -> Option<Nanos> {
     let nanos = (number * scale).round();
-    // 2^53 ns are 104 days, and the last whole number that f64 holds exactly.
-    (0.0..=9_007_199_254_740_992.0).contains(&nanos).then_some(Nanos(nanos as u64))
+    (0.0..=MOST.0 as f64).contains(&nanos).then_some(Nanos(nanos as u64))
+}
+
+/// The same duration; `None` where sums of many would be beyond all measure.
+fn within_bounds(nanos: Nanos) -> Option<Nanos> {
+    (nanos <= MOST).then_some(nanos)
 }
 
 /// The number of nanoseconds in a unit of time.
@@ -266,12 +274,14 @@ pub(super) fn scale(value: &Value) -> Result<f64, String> {
 /// A list of numbers in `unit`, or of durations, or one text of numbers: a calibrated profile holds
 /// some 80,000 of them, and one text of them is read in about half the time.
 fn quantiles(value: Option<&Value>, unit: Option<f64>) -> Result<Vec<Nanos>, String> {
-    let refuse = |shown: &str, why: &str| Err(format!("quantiles: {shown} {why}"));
+    let refuse = |shown: &str, why: &str| -> Result<Nanos, String> {
+        Err(format!("quantiles: {shown} {why}"))
+    };
     let nanos = |number: f64, shown: &dyn Fn() -> String| match unit {
         None => refuse(&shown(), "has no unit: add unit = \"ms\" beside the quantiles"),
         Some(unit) => match nanos_of(number, unit) {
             Some(nanos) => Ok(nanos),
-            None => refuse(&shown(), "is out of range: expected 0 to 100 days"),
+            None => refuse(&shown(), &format!("is out of range: {OUT_OF_RANGE}")),
         },
     };
     match value {
@@ -287,9 +297,15 @@ fn quantiles(value: Option<&Value>, unit: Option<f64>) -> Result<Vec<Nanos>, Str
             .map(|value| match value {
                 Value::Integer(number) => nanos(*number as f64, &|| show(value)),
                 Value::Float(number) => nanos(*number, &|| show(value)),
-                other => reader::duration(other).or_else(|expected| {
-                    refuse(&show(other), &format!("is not a duration: {expected}"))
-                }),
+                other => match reader::duration(other) {
+                    Ok(nanos) => within_bounds(nanos).map_or_else(
+                        || refuse(&show(other), &format!("is out of range: {OUT_OF_RANGE}")),
+                        Ok,
+                    ),
+                    Err(expected) => {
+                        refuse(&show(other), &format!("is not a duration: {expected}"))
+                    }
+                },
             })
             .collect(),
         _ => Err("quantiles: expected a list of numbers".into()),
@@ -325,6 +341,8 @@ mod tests {
             ("{ quantiles = [2, 1], unit = \"ms\" }", "ascending order"),
             ("{ quantiles = [], unit = \"ms\" }", "at least one"),
             ("{ quantiles = [-1], unit = \"ms\" }", "out of range"),
+            ("\"18446744073709551615 ns\"", "0 to 100 days"),
+            ("{ quantiles = [\"1 ms\", \"9007199254740993 ns\"] }", "out of range"),
             ("{ quantiles = [nan], unit = \"ms\" }", "out of range"),
             ("{ quantiles = [1], unit = \"kbit/s\" }", "unit is"),
             ("{ quantiles = \"1 x\", unit = \"ms\" }", "\"x\" is not a number"),

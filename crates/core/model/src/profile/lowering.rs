@@ -59,8 +59,8 @@ pub struct LoweredPart {
 pub(super) enum NotLowered {
     /// The device has no figure of these, and nothing that stands for them.
     Missing(Vec<Primitive>),
-    /// The sum is beyond all measure.
-    TooLong,
+    /// The sum is beyond all measure; most of it is this figure's.
+    TooLong(Primitive),
 }
 
 impl LoweredPart {
@@ -181,10 +181,13 @@ fn sum<'a>(
         kind = kind.max(entry.provenance.kind).max(at_best);
     }
     let lowered = Lowered { recipe: None, parts, remainder_ns };
-    let most: f64 = lowered.parts.iter().map(|part| part.warm_ns.max(part.cold_ns)).sum();
+    let times = lowered.parts.iter().map(|part| (part.warm_ns.max(part.cold_ns), part.figure));
+    let mut times: Vec<(f64, Primitive)> = times.collect();
+    times.push((remainder_ns, Primitive::Instruction));
     // What is no number is refused as well.
-    if !(0.0..=MOST_NS).contains(&(most + remainder_ns)) {
-        return Err(NotLowered::TooLong);
+    if !(0.0..=MOST_NS).contains(&times.iter().map(|(ns, _)| ns).sum()) {
+        let most = times.iter().max_by(|a, b| a.0.total_cmp(&b.0));
+        return Err(NotLowered::TooLong(most.map_or(Primitive::Instruction, |(_, of)| *of)));
     }
     let of_calls = priced.iter().map(|&(_, Priced { figure, entry, calls, bytes, .. })| Figure {
         of: figure,
@@ -218,8 +221,9 @@ fn sum<'a>(
     }
     let [warm, cold] = [false, true].map(|cold| device.sums.of(priced, &varying, cold));
     let bands: Vec<Band> = assumed.iter().map(Figure::band).collect();
-    if bands.iter().any(|band| band.cold.max().0.max(band.warm.max().0) as f64 > MOST_NS) {
-        return Err(NotLowered::TooLong);
+    let beyond = |band: &Band| band.warm.max().max(band.cold.max()).0 as f64 > MOST_NS;
+    if let Some((_, figure)) = bands.iter().zip(&assumed).find(|(band, _)| beyond(band)) {
+        return Err(NotLowered::TooLong(figure.of));
     }
     Ok(Cost {
         warm: Cow::Owned(warm),

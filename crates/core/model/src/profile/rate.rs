@@ -2,11 +2,13 @@
 //! What each byte adds to a cost: a time that may be finer than a nanosecond, and a law of such
 //! times where it is known no better.
 
+use std::fmt;
+
 use toml::Value;
 
 use super::figure::{per_byte, scale};
 use crate::distribution::Distribution;
-use crate::reader;
+use crate::reader::{self, show};
 use crate::units::Nanos;
 
 /// A second for each byte is no rate of computation.
@@ -48,28 +50,38 @@ impl Rate {
             }
         }
         let unit = table.get("unit").ok_or("unit is missing: add unit = \"ns\"").map(scale)??;
-        let numbers: Option<Vec<f64>> = match table.get("quantiles") {
-            Some(Value::String(text)) => {
-                text.split_whitespace().map(|word| word.parse().ok()).collect()
-            }
+        let time = |number: Option<f64>, shown: &dyn fmt::Display| match number.map(|n| n * unit) {
+            Some(ns) if (0.0..MOST_NS).contains(&ns) => Ok(ns),
+            Some(_) => Err(format!("quantiles: {shown} is not from 0 to below 1 s")),
+            None => Err(format!("quantiles: {shown} is not a number")),
+        };
+        let number =
+            |value: &Value| value.as_float().or(value.as_integer().map(|whole| whole as f64));
+        let quantiles: Vec<f64> = match table.get("quantiles") {
+            Some(Value::String(text)) => text
+                .split_whitespace()
+                .take(MOST_QUANTILES + 1)
+                .map(|word| time(word.parse().ok(), &show(&Value::String(word.into()))))
+                .collect::<Result<_, _>>()?,
             Some(Value::Array(list)) => list
                 .iter()
-                .map(|value| value.as_float().or(value.as_integer().map(|whole| whole as f64)))
-                .collect(),
-            _ => None,
+                .take(MOST_QUANTILES + 1)
+                .map(|value| time(number(value), &show(value)))
+                .collect::<Result<_, _>>()?,
+            _ => Vec::new(),
         };
-        let quantiles: Option<Vec<f64>> = numbers.and_then(|numbers| {
-            let scaled = numbers.into_iter().map(|number| number * unit);
-            scaled.map(|ns| (0.0..MOST_NS).contains(&ns).then_some(ns)).collect()
-        });
-        match quantiles {
-            Some(list) if !list.is_empty() && list.len() <= MOST_QUANTILES && list.is_sorted() => {
-                Ok(Rate { quantiles: list.into() })
-            }
-            _ => Err(format!(
-                "quantiles: expected 1 to {MOST_QUANTILES} times below 1 s, in ascending order"
-            )),
+        if quantiles.is_empty() || quantiles.len() > MOST_QUANTILES {
+            return Err(format!("quantiles: expected a list of 1 to {MOST_QUANTILES} times"));
         }
+        if let Some([first, second]) =
+            quantiles.array_windows().find(|[first, second]| second < first)
+        {
+            let (first, second) = (first / unit, second / unit);
+            return Err(format!(
+                "quantiles: {second} stands after {first}: expected ascending order"
+            ));
+        }
+        Ok(Rate { quantiles: quantiles.into() })
     }
 
     /// Its mean, ns: the area under the quantiles.
@@ -157,13 +169,15 @@ mod tests {
             ("{ quantiles = [1, 2] }", "unit is missing"),
             ("{ quantiles = [1], unit = \"kbit/s\" }", "unit is"),
             ("{ quantiles = [2, 1], unit = \"ns\" }", "ascending order"),
-            ("{ quantiles = [nan, 1], unit = \"ns\" }", "below 1 s"),
+            ("{ quantiles = [nan, 1], unit = \"ns\" }", "NaN is not from 0 to below 1 s"),
             ("{ quantiles = [1, inf], unit = \"ns\" }", "below 1 s"),
             ("{ quantiles = [-1], unit = \"ns\" }", "below 1 s"),
             ("{ quantiles = [1], unit = \"s\" }", "below 1 s"),
-            ("{ quantiles = [], unit = \"ns\" }", "expected 1 to"),
-            ("{ quantiles = \"1 x\", unit = \"ns\" }", "expected 1 to"),
-            ("{ quantiles = [\"1 ns\"], unit = \"ns\" }", "expected 1 to"),
+            ("{ quantiles = [], unit = \"ns\" }", "a list of 1 to 1000 times"),
+            ("{ quantiles = 5, unit = \"ns\" }", "a list of 1 to 1000 times"),
+            ("{ quantiles = [3, 2.5], unit = \"us\" }", "2.5 stands after 3"),
+            ("{ quantiles = \"1 x\", unit = \"ns\" }", "\"x\" is not a number"),
+            ("{ quantiles = [\"1 ns\"], unit = \"ns\" }", "\"1 ns\" is not a number"),
             ("{ quantile = [1], unit = \"ns\" }", "did you mean quantiles"),
         ] {
             let message = rate(text).unwrap_err();

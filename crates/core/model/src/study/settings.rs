@@ -83,10 +83,17 @@ pub(crate) fn unknown_path(path: &str) -> String {
         Some((section, key)) if SECTIONS.contains(&section) => unknown(key, keys(section)),
         _ => {
             let paths = || SETTINGS.iter().map(|setting| setting.path);
-            // Its key without its section, as in `warifu.ask`.
+            // Its key without its section, as in `warifu.ask`; several sections may have it.
             let key = |full: &&str| full.rsplit('.').next() == Some(path);
-            match paths().find(key).or_else(|| nearest(path, paths().chain(SECTIONS))) {
-                Some(name) => format!("is unknown; did you mean {name}?"),
+            let mut names: Vec<&str> = paths().filter(key).collect();
+            if names.is_empty() {
+                names.extend(nearest(path, paths().chain(SECTIONS)));
+            }
+            match names.split_last() {
+                Some((name, [])) => format!("is unknown; did you mean {name}?"),
+                Some((last, others)) => {
+                    format!("is unknown; did you mean {} or {last}?", others.join(", "))
+                }
                 None => "is unknown; expected a setting such as link.rtt or stack.tls".into(),
             }
         }
