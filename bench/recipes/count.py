@@ -274,11 +274,17 @@ def _open_what_came(message: Message) -> None:
 
 
 def variants(library: str) -> list[tuple[Variant, int]]:
-    """What is counted: all that a device profile can tell apart, and each AEAD with several
-    lengths of data; of TLS 1.3 chains with RSA, too."""
+    """What is counted: all that a device profile can tell apart, of TLS 1.2 with each AEAD; and
+    each AEAD with several lengths of data and with RSA."""
     # A key from outside is not counted: what it costs stands in the recipes of resumption.
-    certified = (variant for variant in everything() if variant.authentication != "psk")
+    certified = [variant for variant in everything() if variant.authentication != "psk"]
     found = [(variant, RESPONSES[1]) for variant in certified]
+    # TLS 1.2's PRF gives keys of the AEAD's lengths in whole digests of the suite's hash.
+    found += [
+        (replace(variant, aead=aead), RESPONSES[1])
+        for variant in certified if variant.tls == "1.2"
+        for aead in AEADS
+    ]  # fmt: skip
     for tls in ("1.3", "1.2"):
         for aead in AEADS:
             plain = Variant(tls=tls, aead=aead)

@@ -5,8 +5,10 @@ every message that a trace has; the judgements' gates can be missed."""
 from __future__ import annotations
 
 import importlib
+import math
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -198,6 +200,48 @@ def test_calls_that_the_protocol_asks_for(file: Path) -> None:
     assert all(one["verify"] == (0, 1) for one in calls("client.receive.Certificate"))
     assert all(one["verify"] == (1, 0) for one in calls("client.receive.CertificateVerify"))
     assert all(one["sign"] == (1, 0) for one in calls("server.sign"))
+
+
+DIGESTS = {"AES_128_GCM": 32, "AES_256_GCM": 48, "CHACHA20_POLY1305": 32}
+"""Of the suites' hashes, B."""
+
+
+@pytest.mark.parametrize("library", ["mbedtls", "openssl", "wolfssl"])
+def test_all_of_tls_1_2_is_counted_with_each_aead(library: str) -> None:
+    counted = {variant for variant, _ in count.variants(library) if variant.tls == "1.2"}
+    assert {replace(one, aead=aead) for one in counted for aead in DIGESTS} == counted
+    found = {(one.session, one.authentication, one.chain_length) for one in counted}
+    assert {("full", "server", 1), ("full", "mutual", 3), ("ticket", "server", 1)} <= found
+
+
+@pytest.mark.parametrize("file", RECIPES, ids=lambda file: file.stem)
+def test_tls_1_2_derives_keys_of_the_suite(file: Path) -> None:
+    """Whole digests of the suite's hash, however the client is known (RFC 5246 sections 5, 6.3,
+    7.4.9 and 8.1)."""
+    figures = {name: judge.Figure(0.0) for name in _core.primitives()}
+    # A call and a digest of each are told apart.
+    for name, digest in (("prf.sha-256", 32), ("prf.sha-384", 48)):
+        figures[name] = judge.Figure(1_000.0, 1 / digest)
+    found: dict[tuple[str, str, str], set[tuple[float, float]]] = {}
+    for variant in everything():
+        if variant.tls != "1.2" or variant.psk_mode:
+            continue
+        for aead in DIGESTS:
+            made = choices(replace(variant, aead=aead))
+            costs = judge.lowered(figures, file.stem, made, ("client", "server"))
+            for role in ("client", "server"):
+                total = sum(cost for message, cost in costs.items() if message.startswith(role))
+                of_role = found.setdefault((variant.session, aead, role), set())
+                of_role.add(divmod(round(total, 3), 1_000))
+    for (session, aead, role), totals in found.items():
+        ((calls, digests),) = totals
+        assert calls == (4 if session == "full" else 3), (session, aead, role)
+        assert digests == int(digests), (session, aead, role)
+        key, salt = {"AES_128_GCM": (16, 4), "AES_256_GCM": (32, 4)}.get(aead, (32, 12))
+        needed = [12, 12, 2 * (key + salt), *([48] if session == "full" else [])]
+        least = sum(math.ceil(one / DIGESTS[aead]) for one in needed)
+        # Mbed TLS derives 256 B whatever the AEAD, wolfSSL a hash's keys of 2 x 32 B or 2 x 48 B.
+        assert digests == least if file.stem.startswith("openssl") else digests >= least
 
 
 Line = judge.Line

@@ -29,7 +29,7 @@ const HASHED_BYTES: [usize; 3] = [32, 512, 4_096];
 /// Digests that TLS 1.2's PRF gives: no message takes more at once (RFC 5246 sections 6.3, 7.4.9
 /// and 8.1).
 const DERIVED_DIGESTS: [usize; 3] = [1, 2, 3];
-/// A message of TLS 1.3 that derives keys makes 2 to 8 HKDFs one after another, 5 in the middle
+/// A message of TLS 1.3 that derives keys makes 1 to 8 HKDFs one after another, 4 in the middle
 /// (`profiles/recipes/openssl-3.toml`).
 const HKDFS_IN_A_ROW: u32 = 4;
 /// RFC 5246 section 8.1.
