@@ -235,6 +235,32 @@ def leaves(
     return best
 
 
+def with_own_tickets(rows: Iterable[dict[str, object]]) -> list[dict[str, object]]:
+    """The same with the true lengths of NewSessionTicket. A ticket holds what a library likes
+    (RFC 5077 section 4, RFC 8446 section 4.6.1), while all other lengths, and those that the counts
+    come with, are of the traces, whose tickets are OpenSSL's. What the client's AEAD opened is the
+    message and a byte for its type (RFC 8446 section 5.2); TLS 1.2's is in the clear, and goes
+    into the transcript as often as ServerHelloDone, whose length is known, does."""
+    rows = list(rows)
+    found: dict[str, dict[str, float]] = defaultdict(dict)
+    for row in rows:
+        calls: dict[str, list[float]] = row["calls"]  # type: ignore[assignment]
+        of = found[json.dumps(row["variant"])]
+        if row["operation"] == "client.receive.NewSessionTicket":
+            of["opened"] = calls.get("aead.open", (0.0, 0.0))[1]
+            of["hashed"] = calls.get("hash", (0.0, 0.0))[1]
+        if row["operation"] == "client.receive.ServerHelloDone" and "hash" in calls:
+            of["passes"] = calls["hash"][1] / float(row["bytes"])  # type: ignore[arg-type]
+    for row in rows:
+        of = found[json.dumps(row["variant"])]
+        if str(row["operation"]).endswith(".NewSessionTicket"):
+            if of["opened"]:
+                row["bytes"] = of["opened"] - 1
+            elif of.get("passes"):
+                row["bytes"] = of["hashed"] / of["passes"]
+    return rows
+
+
 def cells_of(rows: Iterable[dict[str, object]]) -> dict[tuple[str, str, str], list[Cell]]:
     """By operation, TLS version and session; a signature, which another key store may make, apart
     from the message that holds it."""
@@ -276,7 +302,7 @@ def repeated(cells: Sequence[Cell]) -> list[Cell]:
 def recipes(rows: Iterable[dict[str, object]]) -> list[tuple[str, dict[str, object], Recipe]]:
     """All recipes, each with its operation and conditions; what sessions share stands once."""
     merged: dict[tuple[str, str, Condition, Recipe], list[str]] = {}
-    for (operation, tls, session), cells in sorted(cells_of(rows).items()):
+    for (operation, tls, session), cells in sorted(cells_of(with_own_tickets(rows)).items()):
         found = leaves(tuple(cells), KEYS, tuple(cells))
         if found is None:
             cells = repeated(cells)

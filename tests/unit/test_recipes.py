@@ -122,6 +122,38 @@ def test_prepared_key_share_needs_no_key_pair() -> None:
     assert found == {"fresh": ["ecdh.keygen", "random"], "prepared": ["random"]}
 
 
+def test_a_ticket_is_as_long_as_its_library_makes_it() -> None:
+    """The traces' tickets are OpenSSL's: what was opened says how long the one at hand was."""
+    rows = []
+    for tls, calls in (("1.3", {"aead.open": [1, 173]}), ("1.2", {"hash": [0, 624]})):
+        one = row("client.receive.NewSessionTicket", tls=tls)
+        rows.append(one | {"bytes": 729, "calls": calls, "instructions": 3000})
+    done = row("client.receive.ServerHelloDone", tls="1.2")
+    rows.append(done | {"bytes": 4, "calls": {"hash": [0, 16]}, "instructions": 900})
+    found = {
+        when["tls"]: recipe.calls
+        for operation, when, recipe in write.recipes(rows)
+        if operation.endswith("Ticket")
+    }
+    assert found["1.3"] == (write.Call("aead.open", per_record=1, bytes=1, per_message_byte=1),)
+    assert found["1.2"] == (write.Call("hash", per_message_byte=4),)
+
+
+@pytest.mark.parametrize("file", RECIPES, ids=lambda file: file.stem)
+def test_longer_tickets_take_longer(file: Path) -> None:
+    """RFC 8446 section 5.2: all of a record is sealed, and its type."""
+    recipes = tomllib.loads(file.read_text())["recipe"]
+    tickets = [one for one in recipes if one["operation"] == "client.receive.NewSessionTicket"]
+    opened = [
+        call
+        for one in tickets
+        for call in one["call"]
+        if one["when"]["tls"] == "1.3" and call["primitive"] == "aead.open"
+    ]
+    assert opened
+    assert all((call["per_message_byte"], call["bytes"]) == (1, 1) for call in opened)
+
+
 def test_the_parts_of_a_count_are_put_together() -> None:
     output = (
         "=\t\t0\n-\t\t0\nclient\tsend ClientHello\t0\tecdh.keygen\t1\t0\n"
