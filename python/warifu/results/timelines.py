@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from warifu.files import FileRefused, read_bytes
-from warifu.results.manifest import TIMELINES, ResultsDamaged
+from warifu.results.manifest import TIMELINES, ResultsDamaged, refuse_elsewhere
 from warifu.typed_json import JsonError, read
 
 VERSION = 1
@@ -124,6 +124,7 @@ def read_timelines(path: Path, manifest: dict[str, Any]) -> Timelines | None:
     if sealed is None:
         return None
     file = path / TIMELINES
+    refuse_elsewhere(path, file)
     try:
         content = read_bytes(file, _MOST_BYTES)
     except (FileRefused, OSError) as error:
