@@ -115,6 +115,35 @@ def test_text_that_is_no_manifest(warifu: Run, text: bytes, words: str) -> None:
     assert words in one_line(err)
 
 
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ({"study": {"name": "s", "text": "a\ud800", "sha256": "0" * 64}}, "study.text"),
+        ({"run_id": "\udfff"}, "run_id"),
+        ({"warnings": ["fine", ["\ud83d", "\U0001f600"]]}, "warnings[1][0]"),
+        ({"tools": {"a\ud800": "x"}}, r"tools.a\ud800"),
+    ],
+)
+def test_half_a_letter_in_a_manifest(
+    warifu: Run, version: int, change: dict[str, Any], key: str
+) -> None:
+    made_up(Path("s"), CELLS[:1], n=50)
+    change_manifest(Path("s/predicted"), schema_version=version, **change)
+    for verb in ("report", "compare"):
+        code, _, err = warifu(verb, "s")
+        assert code == USAGE
+        words = f"s/predicted/manifest.json: {key} holds half a letter (a lone surrogate)"
+        assert words in one_line(err)
+
+
+def test_whole_letter_of_two_surrogates_is_text(warifu: Run) -> None:
+    made_up(Path("s"), CELLS[:1], n=50)
+    change_manifest(Path("s/predicted"), warnings=["\U0001f600"])
+    assert "\\ud83d" in Path("s/predicted/manifest.json").read_text()
+    assert warifu("report", "s")[0] == OK
+
+
 def test_manifest_that_is_a_pipe(warifu: Run) -> None:
     made_up(Path("s"), CELLS, n=50)
     Path("s/predicted/manifest.json").unlink()
@@ -302,6 +331,7 @@ def test_run_of_a_program_is_neither_half(tmp_path: Path) -> None:
         (("cases", 0, "wasserstein"), 3),
         (("warnings",), "all"),
         (("study",), None),
+        (("study",), "a\ud800"),
     ],
 )
 def test_comparison_of_another_shape_is_made_again(

@@ -106,6 +106,7 @@ def first(content: dict[str, Any]) -> dict[str, Any]:
         (lambda all_: first(all_)["packets"][0].update(end="both"), "packets[0].end is 'both'"),
         (lambda all_: first(all_)["messages"][0].update(label="x" * 201), "more than 200 letters"),
         (lambda all_: first(all_).update(marks=first(all_)["marks"] * 3000), "more than 3,000"),
+        (lambda all_: first(all_)["marks"][0].update(name="\udc00"), "name holds half a l"),
         (lambda all_: all_.update(timelines=all_["timelines"] * 99), "64 are the most"),
     ],
 )

@@ -18,7 +18,7 @@ from typing import Any
 
 import warifu._core as _core
 from warifu.files import RESULTS_BYTES, FileRefused, opened, read_text
-from warifu.printable import is_utf8
+from warifu.printable import is_utf8, lone_surrogate
 from warifu.results.pages import MOST_BYTES, MOST_FOOTER
 
 FILE_NAME = "manifest.json"
@@ -67,6 +67,11 @@ def read_manifest(path: Path) -> dict[str, Any]:
             f"{file}: cannot be read: {error.strerror}: check its rights, or {_again(path)}"
         ) from None
     written = _object(text)
+    if (key := lone_surrogate(text, written)) is not None:
+        raise ResultsDamaged(
+            f"{file}: {key} holds half a letter (a lone surrogate), which is no text: put it back "
+            f"as it was, or move {path} away and {_again(path)}"
+        )
     _check_seals(file, text, written)
     try:
         # The core defines the format, so it says what is wrong with another.

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from warifu.files import FileRefused, read_bytes
+from warifu.printable import lone_surrogate
 from warifu.results.manifest import TIMELINES, ResultsDamaged, refuse_elsewhere
 from warifu.typed_json import JsonError, read
 
@@ -133,7 +134,11 @@ def read_timelines(path: Path, manifest: dict[str, Any]) -> Timelines | None:
     if hashlib.sha256(content).hexdigest() != sealed["sha256"]:
         raise _damaged(file, "was changed after it was written (its SHA-256 differs)")
     try:
-        found = read(Timelines, json.loads(content.decode()))
+        text = content.decode()
+        value = json.loads(text)
+        if (key := lone_surrogate(text, value)) is not None:
+            raise _damaged(file, f"{key} holds half a letter (a lone surrogate), which is no text")
+        found = read(Timelines, value)
     except JsonError as error:
         raise _damaged(file, str(error)) from None
     except (ValueError, RecursionError):
