@@ -100,6 +100,10 @@ def first(content: dict[str, Any]) -> dict[str, Any]:
         (lambda all_: first(all_).update(total_ns=-1), "has a time that no connection has"),
         (lambda all_: first(all_).update(total_ns=2.5), "timelines[0].total_ns is 2.5"),
         (lambda all_: first(all_).update(quantile=7), "quantile is 7.0: expected 0 to 1"),
+        (
+            lambda all_: first(all_).update(quantile=10**400),
+            "0000...: expected at most 1.79769e+308",
+        ),
         (lambda all_: first(all_)["packets"][0].update(arrives_ns=0, at_ns=5), "has a time that"),
         (lambda all_: first(all_)["packets"][0].update(messages=[0, 999]), "that is not there"),
         (lambda all_: first(all_)["packets"][0].update(messages=[3]), "expected a range"),
