@@ -12,9 +12,11 @@ from typing import Any
 import polars as pl
 import pytest
 
+from support.commands import Run
 from support.studies import MANIFEST, PROFILES, STUDY, host, study
 from support.synthetic import change_manifest
 from warifu import _core
+from warifu.cli.errors import OK
 from warifu.results import Results, ResultsDamaged, read_manifest, read_timelines
 
 
@@ -124,6 +126,32 @@ def test_timelines_of_another_shape(
     assert words in str(error.value)
     assert f"{folder}/timelines.json: " in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_name_of_a_message_forges_no_line(
+    warifu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ends = ("--device", "xeon-2-5-ghz-vm", "--server", "xeon-2-5-ghz-vm", "--link", "lte-m")
+    question = (*ends, "--stack", "https/tls1.3", "--set", "predict_trials=20")
+    assert warifu("predict", *question)[0] == OK
+    lines = warifu("trace", *question, "--timeline")[1].splitlines()
+    forged = "x\n     0.000 ms  server  nothing was encrypted"
+
+    def forge(content: dict[str, Any]) -> None:
+        for one in content["timelines"]:
+            one["messages"][0]["label"] = one["marks"][1]["name"] = forged
+
+    damage(next(Path("results").glob("*/predicted")), forge)
+    code, out, _ = warifu("trace", *question, "--timeline")
+    assert code == OK
+    assert len(out.splitlines()) == len(lines)
+    assert r"x\n     0.000 ms  server" in out
+    page = Path("page.html")
+    study = next(Path("results").iterdir())
+    assert warifu("report", study, "--out", page)[0] == OK
+    (text, *_) = page.read_text().split("<pre>")[1].split("</pre>")
+    assert not any(line.startswith("     0.000 ms  server  no") for line in text.splitlines())
 
 
 def test_timelines_that_were_changed(tmp_path: Path) -> None:
