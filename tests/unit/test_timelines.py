@@ -98,6 +98,16 @@ def first(content: dict[str, Any]) -> dict[str, Any]:
     ("change", "words"),
     [
         (lambda all_: all_.update(version=2), "version is 2: expected 1"),
+        (lambda all_: all_.update(version=10**4298), "version is 1000"),
+        (lambda all_: all_.update(which="x" * 201), "which has more than 200 letters"),
+        (lambda all_: all_.update({"more" * 999: 1}), "... is unknown: expected version"),
+        (lambda all_: first(all_).update(seed=2**64), "[0].seed is 18446744073709551616: exp"),
+        (lambda all_: first(all_).update(trial=-1), "timelines[0].trial is -1: expected 0 to"),
+        (lambda all_: first(all_).update(connection=2**32), "connection is 4294967296: expec"),
+        (lambda all_: first(all_)["messages"][1].update(bytes=-(10**4000)), "messages[1].bytes is"),
+        (lambda all_: first(all_)["packets"][0].update(bytes=2**32), "packets[0].bytes is"),
+        (lambda all_: first(all_)["packets"][0].update(messages=[3] * 9999), "messages are (3, 3"),
+        (lambda all_: first(all_).update(seed=[3] * 9999), "timelines[0].seed is [3, 3"),
         (lambda all_: all_.update(more=1), "more is unknown"),
         (lambda all_: first(all_).update(total_ns=-1), "has a time that no connection has"),
         (lambda all_: first(all_).update(total_ns=2.5), "timelines[0].total_ns is 2.5"),
@@ -126,6 +136,7 @@ def test_timelines_of_another_shape(
     assert words in str(error.value)
     assert f"{folder}/timelines.json: " in str(error.value)
     assert "\n" not in str(error.value)
+    assert len(str(error.value)) < len(str(folder)) + 300
 
 
 def test_name_of_a_message_forges_no_line(
