@@ -148,6 +148,30 @@ def test_latex_escapes_what_tex_would_eat(small: Table) -> None:
     assert text.count(r"\begin") == text.count(r"\end") == 2
 
 
+@pytest.mark.parametrize("first", ["[1cm] a", "* a", "  [b]"])
+def test_first_cell_of_latex_is_no_argument_of_what_stands_before(first: str) -> None:
+    table = Table("t", [Column(first, number=False), Column("[n]")])
+    for cell in (first, first, "a [b] *", "", "{[}"):
+        table.add([cell, "[1]"], {})
+    lines = render([table], Format.LATEX).splitlines()
+    rows = [line.strip() for line in lines if line.endswith(r"\\")]
+    begins = "{}" + first.rstrip()
+    assert rows == [
+        rf"{begins} & [n] \\",
+        rf"{begins} & [1] \\",
+        rf"{begins} & [1] \\",
+        r"a [b] * & [1] \\",
+        r"& [1] \\",
+        r"\{[\} & [1] \\",
+    ]
+
+
+def test_latex_escapes_every_letter_that_tex_reads() -> None:
+    table = Table("\\{}$&#^_%~", [Column("a", number=False)])
+    shown = r"\textbackslash{}\{\}\$\&\#\textasciicircum{}\_\%\textasciitilde{}"
+    assert rf"\caption{{{shown}.}}" in render([table], Format.LATEX)
+
+
 def test_a_caption_of_latex_is_the_title_and_notes_stand_below(small: Table) -> None:
     small.notes = ["a long note of 5 % " * 20]
     text = render([small], Format.LATEX)

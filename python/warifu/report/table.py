@@ -348,7 +348,10 @@ def _latex(table: Table) -> str:
         return "".join(_LATEX.get(letter, letter) for letter in text)
 
     def line(cells: Sequence[str]) -> str:
-        return "    " + " & ".join(map(escape, cells)) + r" \\"
+        text = " & ".join(map(escape, cells))
+        # After `\\`, `\toprule` and `\midrule` it would be theirs: a length, or a star.
+        begins = "{}" if text.lstrip().startswith(("[", "*")) else ""
+        return f"    {begins}{text} \\\\"
 
     layout = "".join("r" if column.number else "l" for column in table.columns)
     # As wide as the text: a long note must not make the table wider.
