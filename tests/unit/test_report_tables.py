@@ -141,6 +141,31 @@ def test_csv_and_json_hold_every_digit_in_base_units(small: Table) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("=cmd|'/C calc'!A0", "'=cmd|'/C calc'!A0"),
+        ('=HYPERLINK("http://x")', '\'=HYPERLINK("http://x")'),
+        ("@SUM(1)", "'@SUM(1)"),
+        ("+1+2", "'+1+2"),
+        ("-1-2", "'-1-2"),
+        ("-5\n", "'-5\\n"),
+        ("\uff1d1", "'\uff1d1"),
+        ("\t=1", r"\t=1"),
+        ("\r=1", r"\r=1"),
+        ("-5", "-5"),
+        ("+1.5e-3", "+1.5e-3"),
+        ("a=1", "a=1"),
+        ("'=1", "'=1"),
+    ],
+)
+def test_text_of_csv_is_no_formula(text: str, shown: str) -> None:
+    table = Table("t", [Column("case", number=False)])
+    table.add(["x"], {text: "head", "text": text, "delta_ns": -5.0, "share": -0.5})
+    found = list(csv.reader(io.StringIO(render([table], Format.CSV))))
+    assert found == [[shown, "text", "delta_ns", "share"], ["head", shown, "-5", "-0.5"]]
+
+
 def test_latex_escapes_what_tex_would_eat(small: Table) -> None:
     text = render([small], Format.LATEX)
     assert r"5 \% \& more & - \\" in text

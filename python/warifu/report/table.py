@@ -277,11 +277,12 @@ def _without_markup(text: str) -> str:
 
 
 def _csv(table: Table) -> str:
-    """Comma-separated (RFC 4180, with bare line feeds); an unknown figure is empty."""
+    """Comma-separated (RFC 4180, with bare line feeds); an unknown figure is empty, and no text a
+    formula of a spreadsheet."""
     keys = list(dict.fromkeys(key for record in table.records for key in record))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(keys)
+    writer.writerow(map(_csv_word, keys))
     for record in table.records:
         writer.writerow([_csv_word(_typed(key, record.get(key))) for key in keys])
     return text.getvalue()
@@ -316,8 +317,20 @@ def _typed(key: str, value: Value) -> Value:
 
 
 def _csv_word(value: Value) -> Value:
-    """Flags in the words that other programs have for them."""
-    return str(value).lower() if isinstance(value, bool) else value
+    """Flags in the words that other programs have for them; a text that a spreadsheet would compute
+    with an apostrophe before it, which says that it is text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str) and _FORMULA.match(value):
+        return f"'{value}"
+    return value
+
+
+#: What a formula begins with, in either width, but for a number; tabs and line ends are escaped by
+#: then (`_printable`).
+_FORMULA = re.compile(
+    r"(?![-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$)[=+\-@\uff1d\uff0b\uff0d\uff20]"
+)
 
 
 _LATEX = {
