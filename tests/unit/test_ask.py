@@ -8,6 +8,7 @@ import ast
 import doctest
 import gc
 import inspect
+import math
 import os
 import re
 import signal
@@ -113,6 +114,15 @@ def test_a_frame_has_a_column_for_each_setting_and_units_in_its_names(temporary:
     assert frame["p50_ns"].is_sorted(descending=True)
     assert frame["delta_ns"].to_list()[0] == 0.0
     assert "coap_type" not in frame.columns
+
+
+def test_nanoseconds_of_a_frame_are_whole(temporary: Path) -> None:
+    frame = package.ask(**CASE, loss="2 %", vary={"rtt": ["60 ms", "61 ms", "67 ms"]}).frame()
+    times = [name for name in frame.columns if name.endswith("_ns")]
+    assert {"mean_ns", "delta_ns", "p99_high_ns"} <= set(times)
+    for name in times:
+        whole = [one for one in frame[name].to_list() if one is not None and math.isfinite(one)]
+        assert all(one == round(one) for one in whole), name
 
 
 def test_requirements_and_the_baseline_are_in_the_answer(temporary: Path) -> None:

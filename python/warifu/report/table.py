@@ -316,6 +316,13 @@ def _typed(key: str, value: Value) -> Value:
     return int(value) if value.is_integer() else value
 
 
+def whole_ns(key: str, value: Value) -> Value:
+    """A value for a data frame, where a column has one type: nanoseconds without their fraction."""
+    if isinstance(value, float) and math.isfinite(value) and key.endswith("_ns"):
+        return float(round(value))
+    return value
+
+
 def _csv_word(value: Value) -> Value:
     """Flags in the words that other programs have for them; a text that a spreadsheet would compute
     with an apostrophe before it, which says that it is text."""
