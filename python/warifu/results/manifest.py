@@ -18,7 +18,7 @@ from typing import Any
 
 import warifu._core as _core
 from warifu.files import RESULTS_BYTES, FileRefused, opened, read_text
-from warifu.printable import is_utf8, lone_surrogate
+from warifu.printable import is_utf8, lone_surrogate, printable
 from warifu.results.pages import MOST_BYTES, MOST_FOOTER
 
 FILE_NAME = "manifest.json"
@@ -51,7 +51,9 @@ def read_manifest(path: Path) -> dict[str, Any]:
     """A folder's manifest. Raises ResultsError with what to do."""
     file = path / FILE_NAME
     if not is_utf8(str(path)):
-        raise ResultsError(f"{path}: its name is not UTF-8, which files of results need: rename it")
+        raise ResultsError(
+            f"{printable(str(path))}: its name is not UTF-8, which files of results need: rename it"
+        )
     refuse_elsewhere(path, file)
     try:
         text = read_text(file, RESULTS_BYTES)
