@@ -13,6 +13,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -50,7 +51,7 @@ class FileRefused(Exception):  # noqa: N818 - what happened, not what it is
 
 
 @contextlib.contextmanager
-def opened(path: Path, *, follow: bool = True) -> Iterator[BinaryIO]:
+def opened(path: Path, *, follow: bool = True) -> Iterator[BufferedReader]:
     """A regular file, to be read; not through a link that it is itself unless `follow`. Raises
     FileRefused for what is none, and OSError."""
     # Before it is opened, since that alone sets some devices in motion.

@@ -34,3 +34,40 @@ def is_utf8(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+#: An escape of JSON that may be half of a letter.
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def lone_surrogate(text: str, value: object) -> str | None:
+    """The key under which ``value``, read from the JSON ``text`` in UTF-8, holds half a letter, or
+    whose name does; None for none. JSON can write one, and nothing can be done with it."""
+    if _HALF.search(text) is None:
+        return None
+    # No recursion: whoever wrote the file may have nested it as deep as the parser goes.
+    left: list[tuple[str, object]] = [("", value)]
+    while left:
+        key, one = left.pop()
+        if isinstance(one, str) and not is_utf8(one):
+            return key or "the value"
+        if isinstance(one, list):
+            left += [(f"{key}[{place}]", each) for place, each in enumerate(one)]
+        elif isinstance(one, dict):
+            for name, each in one.items():
+                inner = clipped(f"{key}.{name}" if key else name)
+                if not is_utf8(name):
+                    return inner
+                left.append((inner, each))
+    return None
+
+
+#: Letters of a value that a mistake repeats.
+_MOST_LETTERS = 80
+
+
+def clipped(text: str) -> str:
+    """A text of a file for one line of a mistake: printable, and not however long."""
+    if len(text) > _MOST_LETTERS:
+        text = f"{text[:_MOST_LETTERS]}..."
+    return printable(text)

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from warifu import files, lock, prediction
 from warifu._core import WarifuError
-from warifu.printable import printable
+from warifu.printable import clipped, printable
 from warifu.study import COMMAND_LINE, SHORT_NAMES, StudyError, bound, load
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ def ask(
     stack: str | None = None,
     vary: Mapping[str, Sequence[Value]] | None = None,
     require: Mapping[str, str] | Sequence[str] | None = None,
-    baseline: str | None = None,
+    baseline: str | int | None = None,
     trials: int | None = None,
     threads: int | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -84,23 +86,26 @@ def ask(
     ``out`` they are in that folder, as `warifu predict --out` writes them, and stay.
 
     Nothing is printed. Raises StudyError or WarifuError for a mistake in the question, whose text
-    is one line that says what to change; ResultsError for a baseline that there is not;
-    AnotherStudy or FolderBusy where ``out`` is not free.
+    is one line that says what to change, and for an ``out`` where nothing can be written;
+    ResultsError for a baseline that there is not; AnotherStudy or FolderBusy where ``out`` is not
+    free.
     """
+    case, workers = _baseline(baseline), _threads(threads)
     given = {"device": device, "server": server, "key_store": key_store, "link": link}
     choices: dict[str, Value] = {name: value for name, value in given.items() if value is not None}
     if stack is not None:
         choices["stack"] = stack
-    if trials is not None:
-        choices["predict_trials"] = trials
     choices |= settings
     overrides = [(_path(name), _text(name, value)) for name, value in choices.items()]
+    if trials is not None:
+        overrides.append(("predict_trials", _text("predict_trials", trials)))
     overrides += [
         (f"vary.{_path(name)}", _list(name, values)) for name, values in (vary or {}).items()
     ]
     overrides += _bounds(require)
+    _refuse_twice([path for path, _ in overrides])
     loaded = _load(study, overrides, profiles)
-    return _predict(loaded, out, baseline, threads, progress)
+    return _predict(loaded, out, case, workers, progress)
 
 
 class Prediction:
@@ -143,15 +148,19 @@ class Prediction:
     def frame(self) -> pl.DataFrame:
         """A row for each case, a column for each setting that a case has and each figure.
 
-        Columns are named as in `warifu predict --format csv`, with the unit last: `rtt_ns`,
-        `p99_ns`, `delta_ns`, `link_b`.
+        Columns are named as in `warifu predict --format csv`, most with the unit last: `rtt_ns`,
+        `p99_ns`, `delta_ns`, `link_b`. Nanoseconds are whole.
         """
         import polars as pl
 
         from warifu.answer.records import cases
+        from warifu.report.table import whole_ns
 
         self._refuse_closed()
-        rows = cases(self.answer, [self.results], self._judged).records
+        rows = [
+            {key: whole_ns(key, value) for key, value in row.items()}
+            for row in cases(self.answer, [self.results], self._judged).records
+        ]
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def observations(self) -> pl.DataFrame:
@@ -232,6 +241,34 @@ def _path(name: str) -> str:
     return SHORT_NAMES.get(name, name)
 
 
+def _refuse_twice(paths: Sequence[str]) -> None:
+    """Raises StudyError for two values of one setting, as by its short name and its path: neither
+    may win silently."""
+    for path in paths:
+        if paths.count(path) > 1:
+            raise StudyError(f"warifu.ask: {clipped(path)} is given twice: give it once")
+
+
+def _baseline(given: object) -> str | None:
+    """A baseline as the command line takes it."""
+    if given is None or isinstance(given, str):
+        return given
+    if type(given) is int:
+        return str(given)
+    raise StudyError(
+        f"warifu.ask: baseline is {clipped(repr(given))}: expected a case's label, a part of it, "
+        "or its number from 1"
+    )
+
+
+def _threads(given: object) -> int | None:
+    if given is None or (type(given) is int and 1 <= given <= sys.maxsize):
+        return given
+    raise StudyError(
+        f"warifu.ask: threads is {clipped(repr(given))}: expected a whole number from 1"
+    )
+
+
 def _text(name: str, value: object) -> str:
     """A value as the command line takes it."""
     if isinstance(value, str):
@@ -307,7 +344,15 @@ def _predict(
 
     if out is not None:
         folder = Path(out)
-        with lock.held(folder, "ask"):
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(lock.held(folder, "ask"))
+            except (OSError, ValueError) as error:
+                why = error.strerror if isinstance(error, OSError) else str(error)
+                raise StudyError(
+                    f"warifu.ask: out is {clipped(repr(str(folder)))}, where nothing can be "
+                    f"written ({why}): choose another folder"
+                ) from None
             prediction.refuse_another_study(loaded.study.name, folder)
             run(folder)
             return Prediction(loaded, folder, left_out.reasons, baseline, None)

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import sys
 import types
 import typing
 from collections.abc import Hashable
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+from warifu.printable import clipped
 
 T = TypeVar("T")
 
@@ -42,7 +45,10 @@ def _read(kind: object, value: object, key: str) -> object:
         return _dataclass(typing.cast("type[Any]", kind), value, key)
     # A bool is an int to Python, but not to JSON.
     if kind is float and type(value) in (int, float):
-        return float(typing.cast("float", value))
+        try:
+            return float(typing.cast("float", value))
+        except OverflowError:
+            raise _mistake(key, value, f"at most {sys.float_info.max:g}") from None
     if type(value) is not kind:
         raise _mistake(key, value, getattr(kind, "__name__", str(kind)))
     return value
@@ -68,7 +74,9 @@ def _dataclass(kind: type[Any], value: object, key: str) -> object:
     given = _object(value, key)
     fields = {field.name: field for field in dataclasses.fields(typing.cast("Any", kind))}
     if unknown := [name for name in given if name not in fields]:
-        raise JsonError(f"{_joined(key, unknown[0])} is unknown: expected {', '.join(fields)}")
+        raise JsonError(
+            f"{_joined(key, clipped(unknown[0]))} is unknown: expected {', '.join(fields)}"
+        )
     found = {}
     for name, hint in _hints(typing.cast("Hashable", kind)).items():
         if name in given:
@@ -97,7 +105,7 @@ def _hints(kind: Hashable) -> dict[str, Any]:
 
 
 def _mistake(key: str, value: object, expected: str) -> JsonError:
-    return JsonError(f"{key or 'the value'} is {value!r}: expected {expected}")
+    return JsonError(f"{key or 'the value'} is {clipped(repr(value))}: expected {expected}")
 
 
 def _joined(key: str, name: str) -> str:

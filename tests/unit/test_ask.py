@@ -8,6 +8,7 @@ import ast
 import doctest
 import gc
 import inspect
+import math
 import os
 import re
 import signal
@@ -115,6 +116,22 @@ def test_a_frame_has_a_column_for_each_setting_and_units_in_its_names(temporary:
     assert "coap_type" not in frame.columns
 
 
+def test_nanoseconds_of_a_frame_are_whole(temporary: Path) -> None:
+    frame = package.ask(**CASE, loss="2 %", vary={"rtt": ["60 ms", "61 ms", "67 ms"]}).frame()
+    times = [name for name in frame.columns if name.endswith("_ns")]
+    assert {"mean_ns", "delta_ns", "p99_high_ns"} <= set(times)
+    for name in times:
+        whole = [one for one in frame[name].to_list() if one is not None and math.isfinite(one)]
+        assert all(one == round(one) for one in whole), name
+
+
+def test_baseline_may_be_a_number(temporary: Path) -> None:
+    asked = package.ask(**CASE, vary={"rtt": ["0 ms", "90 ms"]}, baseline=2)
+    assert asked.answer.baseline == asked.cases[1].id
+    with pytest.raises(package.ResultsError, match="names no case: give a number from 1 to 2"):
+        package.ask(**CASE, vary={"rtt": ["0 ms", "90 ms"]}, baseline=3)
+
+
 def test_requirements_and_the_baseline_are_in_the_answer(temporary: Path) -> None:
     bounds: list[Any] = [
         ["https.establishment.p99 < 1 ms"],
@@ -186,6 +203,36 @@ MISTAKES: Mapping[str, tuple[Callable[[], object], str]] = {
     "type": (lambda: package.ask(**CASE, loss=[1]), r"link\.loss is \[1\]: expected text"),
     "bound": (lambda: package.ask(**CASE, require=["x"]), r"require is 'x': expected a bound"),
     "metric": (lambda: package.ask(**CASE, require={"x.p99": "< 1 s"}), r".*x\.p99.*"),
+    "setting twice": (
+        lambda: package.ask(**CASE, rtt="70 ms", **{"link.rtt": "60 ms"}),
+        r"link\.rtt is given twice: give it once$",
+    ),
+    "trials twice": (lambda: package.ask(**CASE, predict_trials=9), "predict_trials is given tw"),
+    "axis twice": (
+        lambda: package.ask(**CASE, vary={"rtt": ["1 ms"], "link.rtt": ["2 ms"]}),
+        r"vary\.link\.rtt is given twice",
+    ),
+    "bound twice": (
+        lambda: package.ask(**CASE, require=["https.total.p99 < 1 s", "https.total.p99 < 2 s"]),
+        r"require\.https\.total\.p99 is given twice",
+    ),
+    "baseline": (
+        lambda: package.ask(**CASE, baseline=True),
+        r"baseline is True: expected a case's label, a part of it, or its number from 1",
+    ),
+    "threads": (lambda: package.ask(**CASE, threads=0), "threads is 0: expected a whole number"),
+    "threads below": (lambda: package.ask(**CASE, threads=-1), "threads is -1: expected"),
+    "threads above": (lambda: package.ask(**CASE, threads=2**70), r"threads is \d+: expected"),
+    "threads as text": (lambda: package.ask(**CASE, threads="2"), "threads is '2': expected"),
+    "out in /proc": (
+        lambda: package.ask(**CASE, out="/proc/x"),
+        r"out is '/proc/x', where nothing can be written \(No such file or directory\): choose",
+    ),
+    "out below a file": (
+        lambda: package.ask(**CASE, out=f"{__file__}/x"),
+        r"out is '.*', where nothing can be written \(Not a directory\): choose another folder$",
+    ),
+    "out with a zero": (lambda: package.ask(**CASE, out="a\0b"), r"out is 'a\\x00b', where"),
     "terminal": (lambda: package.ask(**CASE | {"device": "\x1b[31m"}), r'device is ".*expected'),
 }
 

@@ -115,6 +115,35 @@ def test_text_that_is_no_manifest(warifu: Run, text: bytes, words: str) -> None:
     assert words in one_line(err)
 
 
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ({"study": {"name": "s", "text": "a\ud800", "sha256": "0" * 64}}, "study.text"),
+        ({"run_id": "\udfff"}, "run_id"),
+        ({"warnings": ["fine", ["\ud83d", "\U0001f600"]]}, "warnings[1][0]"),
+        ({"tools": {"a\ud800": "x"}}, r"tools.a\ud800"),
+    ],
+)
+def test_half_a_letter_in_a_manifest(
+    warifu: Run, version: int, change: dict[str, Any], key: str
+) -> None:
+    made_up(Path("s"), CELLS[:1], n=50)
+    change_manifest(Path("s/predicted"), schema_version=version, **change)
+    for verb in ("report", "compare"):
+        code, _, err = warifu(verb, "s")
+        assert code == USAGE
+        words = f"s/predicted/manifest.json: {key} holds half a letter (a lone surrogate)"
+        assert words in one_line(err)
+
+
+def test_whole_letter_of_two_surrogates_is_text(warifu: Run) -> None:
+    made_up(Path("s"), CELLS[:1], n=50)
+    change_manifest(Path("s/predicted"), warnings=["\U0001f600"])
+    assert "\\ud83d" in Path("s/predicted/manifest.json").read_text()
+    assert warifu("report", "s")[0] == OK
+
+
 def test_manifest_that_is_a_pipe(warifu: Run) -> None:
     made_up(Path("s"), CELLS, n=50)
     Path("s/predicted/manifest.json").unlink()
@@ -122,6 +151,93 @@ def test_manifest_that_is_a_pipe(warifu: Run) -> None:
     code, _, err = warifu("report", "s")
     assert code == USAGE
     assert "s/predicted/manifest.json: is a pipe, not a file" in one_line(err)
+
+
+def sealed_as(part: Path, size: int, digest: str = hashlib.sha256(b"").hexdigest()) -> None:
+    """Writes into the manifest of a prediction what its file of observations is."""
+    seal = {"bytes": size, "sha256": digest}
+    change_manifest(Path("s/predicted"), files={f"observations/{part.name}": seal})
+
+
+def report_ends() -> str:
+    """What `warifu report` says of a folder that it refuses; it must not wait."""
+    command = [sys.executable, "-m", "warifu.cli", "report", "s"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == USAGE
+    *warnings, said = done.stderr.splitlines()
+    assert all(line.startswith("warning: ") for line in warnings)
+    return said
+
+
+@pytest.fixture
+def part() -> Path:
+    """The file of observations of a prediction in `s`."""
+    made_up(Path("s"), CELLS[:1], n=50)
+    return next(Path("s/predicted/observations").iterdir())
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_observations_that_are_a_pipe(part: Path, listed: bool) -> None:
+    part.unlink()
+    os.mkfifo(part)
+    if listed:
+        sealed_as(part, 0)
+    else:
+        change_manifest(Path("s/predicted"), files={}, complete=False)
+    assert f"{part}: is a pipe, not a file" in report_ends()
+
+
+def test_pipe_beside_the_observations(part: Path) -> None:
+    os.mkfifo(part.with_name("part-00001.parquet"))
+    change_manifest(Path("s/predicted"), files={}, complete=False)
+    assert "part-00001.parquet: is a pipe, not a file" in report_ends()
+
+
+@pytest.mark.parametrize("target", ["/dev/zero", "/etc/passwd", "../../../elsewhere.parquet"])
+def test_observations_that_are_a_link_out_of_their_folder(part: Path, target: str) -> None:
+    part.rename("elsewhere.parquet")
+    part.symlink_to(target)
+    sealed_as(part, 0)
+    assert f"{part}: is a link that leads out of its folder, to /" in report_ends()
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "timelines.json"])
+def test_other_file_that_is_a_link_out_of_its_folder(part: Path, name: str) -> None:
+    content = b"{}"
+    change_manifest(Path("s/predicted"), complete=False)
+    seal = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    change_manifest(Path("s/predicted"), files={"timelines.json": seal})
+    file = Path("s/predicted", name)
+    file.touch()
+    Path("elsewhere.json").write_bytes(file.read_bytes() or content)
+    file.unlink()
+    file.symlink_to("../../elsewhere.json")
+    assert f"{file}: is a link that leads out of its folder, to /" in report_ends()
+
+
+def test_folder_and_file_may_be_links(warifu: Run, part: Path) -> None:
+    part.rename(part.with_name("kept"))
+    part.symlink_to("kept")
+    Path("s").rename("moved")
+    Path("s").symlink_to("moved")
+    assert warifu("report", "s")[0] == OK
+
+
+def test_file_of_holes_is_not_hashed(part: Path) -> None:
+    """As many zeros as a disk could not hold are hashed for hours."""
+    size = 1 << 40
+    with part.open("wb") as file:
+        file.truncate(size)
+    sealed_as(part, size)
+    assert f"{part}: has 1,099,511,627,776 bytes, and " in report_ends()
+
+
+def test_name_of_a_file_is_no_pattern(warifu: Run, part: Path) -> None:
+    """Polars took `[.]x.parquet` for `.x.parquet` as well, which nobody has looked at."""
+    change_manifest(Path("s/predicted"), files={}, complete=False)
+    part.rename(part.with_name("[.]x.parquet"))
+    os.mkfifo(part.with_name(".x.parquet"))
+    assert warifu("report", "s")[0] == OK
 
 
 def test_observations_without_their_manifest(warifu: Run) -> None:
@@ -215,6 +331,7 @@ def test_run_of_a_program_is_neither_half(tmp_path: Path) -> None:
         (("cases", 0, "wasserstein"), 3),
         (("warnings",), "all"),
         (("study",), None),
+        (("study",), "a\ud800"),
     ],
 )
 def test_comparison_of_another_shape_is_made_again(

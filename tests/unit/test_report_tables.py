@@ -141,11 +141,60 @@ def test_csv_and_json_hold_every_digit_in_base_units(small: Table) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("=cmd|'/C calc'!A0", "'=cmd|'/C calc'!A0"),
+        ('=HYPERLINK("http://x")', '\'=HYPERLINK("http://x")'),
+        ("@SUM(1)", "'@SUM(1)"),
+        ("+1+2", "'+1+2"),
+        ("-1-2", "'-1-2"),
+        ("-5\n", "'-5\\n"),
+        ("\uff1d1", "'\uff1d1"),
+        ("\t=1", r"\t=1"),
+        ("\r=1", r"\r=1"),
+        ("-5", "-5"),
+        ("+1.5e-3", "+1.5e-3"),
+        ("a=1", "a=1"),
+        ("'=1", "'=1"),
+    ],
+)
+def test_text_of_csv_is_no_formula(text: str, shown: str) -> None:
+    table = Table("t", [Column("case", number=False)])
+    table.add(["x"], {text: "head", "text": text, "delta_ns": -5.0, "share": -0.5})
+    found = list(csv.reader(io.StringIO(render([table], Format.CSV))))
+    assert found == [[shown, "text", "delta_ns", "share"], ["head", shown, "-5", "-0.5"]]
+
+
 def test_latex_escapes_what_tex_would_eat(small: Table) -> None:
     text = render([small], Format.LATEX)
     assert r"5 \% \& more & - \\" in text
     assert r"\begin{tabular}{lr}" in text
     assert text.count(r"\begin") == text.count(r"\end") == 2
+
+
+@pytest.mark.parametrize("first", ["[1cm] a", "* a", "  [b]"])
+def test_first_cell_of_latex_is_no_argument_of_what_stands_before(first: str) -> None:
+    table = Table("t", [Column(first, number=False), Column("[n]")])
+    for cell in (first, first, "a [b] *", "", "{[}"):
+        table.add([cell, "[1]"], {})
+    lines = render([table], Format.LATEX).splitlines()
+    rows = [line.strip() for line in lines if line.endswith(r"\\")]
+    begins = "{}" + first.rstrip()
+    assert rows == [
+        rf"{begins} & [n] \\",
+        rf"{begins} & [1] \\",
+        rf"{begins} & [1] \\",
+        r"a [b] * & [1] \\",
+        r"& [1] \\",
+        r"\{[\} & [1] \\",
+    ]
+
+
+def test_latex_escapes_every_letter_that_tex_reads() -> None:
+    table = Table("\\{}$&#^_%~", [Column("a", number=False)])
+    shown = r"\textbackslash{}\{\}\$\&\#\textasciicircum{}\_\%\textasciitilde{}"
+    assert rf"\caption{{{shown}.}}" in render([table], Format.LATEX)
 
 
 def test_a_caption_of_latex_is_the_title_and_notes_stand_below(small: Table) -> None:

@@ -12,9 +12,11 @@ from typing import Any
 import polars as pl
 import pytest
 
+from support.commands import Run
 from support.studies import MANIFEST, PROFILES, STUDY, host, study
 from support.synthetic import change_manifest
 from warifu import _core
+from warifu.cli.errors import OK
 from warifu.results import Results, ResultsDamaged, read_manifest, read_timelines
 
 
@@ -96,16 +98,31 @@ def first(content: dict[str, Any]) -> dict[str, Any]:
     ("change", "words"),
     [
         (lambda all_: all_.update(version=2), "version is 2: expected 1"),
+        (lambda all_: all_.update(version=10**4298), "version is 1000"),
+        (lambda all_: all_.update(which="x" * 201), "which has more than 200 letters"),
+        (lambda all_: all_.update({"more" * 999: 1}), "... is unknown: expected version"),
+        (lambda all_: first(all_).update(seed=2**64), "[0].seed is 18446744073709551616: exp"),
+        (lambda all_: first(all_).update(trial=-1), "timelines[0].trial is -1: expected 0 to"),
+        (lambda all_: first(all_).update(connection=2**32), "connection is 4294967296: expec"),
+        (lambda all_: first(all_)["messages"][1].update(bytes=-(10**4000)), "messages[1].bytes is"),
+        (lambda all_: first(all_)["packets"][0].update(bytes=2**32), "packets[0].bytes is"),
+        (lambda all_: first(all_)["packets"][0].update(messages=[3] * 9999), "messages are (3, 3"),
+        (lambda all_: first(all_).update(seed=[3] * 9999), "timelines[0].seed is [3, 3"),
         (lambda all_: all_.update(more=1), "more is unknown"),
         (lambda all_: first(all_).update(total_ns=-1), "has a time that no connection has"),
         (lambda all_: first(all_).update(total_ns=2.5), "timelines[0].total_ns is 2.5"),
         (lambda all_: first(all_).update(quantile=7), "quantile is 7.0: expected 0 to 1"),
+        (
+            lambda all_: first(all_).update(quantile=10**400),
+            "0000...: expected at most 1.79769e+308",
+        ),
         (lambda all_: first(all_)["packets"][0].update(arrives_ns=0, at_ns=5), "has a time that"),
         (lambda all_: first(all_)["packets"][0].update(messages=[0, 999]), "that is not there"),
         (lambda all_: first(all_)["packets"][0].update(messages=[3]), "expected a range"),
         (lambda all_: first(all_)["packets"][0].update(end="both"), "packets[0].end is 'both'"),
         (lambda all_: first(all_)["messages"][0].update(label="x" * 201), "more than 200 letters"),
         (lambda all_: first(all_).update(marks=first(all_)["marks"] * 3000), "more than 3,000"),
+        (lambda all_: first(all_)["marks"][0].update(name="\udc00"), "name holds half a l"),
         (lambda all_: all_.update(timelines=all_["timelines"] * 99), "64 are the most"),
     ],
 )
@@ -119,6 +136,33 @@ def test_timelines_of_another_shape(
     assert words in str(error.value)
     assert f"{folder}/timelines.json: " in str(error.value)
     assert "\n" not in str(error.value)
+    assert len(str(error.value)) < len(str(folder)) + 300
+
+
+def test_name_of_a_message_forges_no_line(
+    warifu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ends = ("--device", "xeon-2-5-ghz-vm", "--server", "xeon-2-5-ghz-vm", "--link", "lte-m")
+    question = (*ends, "--stack", "https/tls1.3", "--set", "predict_trials=20")
+    assert warifu("predict", *question)[0] == OK
+    lines = warifu("trace", *question, "--timeline")[1].splitlines()
+    forged = "x\n     0.000 ms  server  nothing was encrypted"
+
+    def forge(content: dict[str, Any]) -> None:
+        for one in content["timelines"]:
+            one["messages"][0]["label"] = one["marks"][1]["name"] = forged
+
+    damage(next(Path("results").glob("*/predicted")), forge)
+    code, out, _ = warifu("trace", *question, "--timeline")
+    assert code == OK
+    assert len(out.splitlines()) == len(lines)
+    assert r"x\n     0.000 ms  server" in out
+    page = Path("page.html")
+    study = next(Path("results").iterdir())
+    assert warifu("report", study, "--out", page)[0] == OK
+    (text, *_) = page.read_text().split("<pre>")[1].split("</pre>")
+    assert not any(line.startswith("     0.000 ms  server  no") for line in text.splitlines())
 
 
 def test_timelines_that_were_changed(tmp_path: Path) -> None:

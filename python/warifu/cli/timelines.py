@@ -40,6 +40,6 @@ def text(loaded: Loaded, index: int, quantile: float) -> str:
         have = " or ".join(f"{one.quantile:g}" for one in of_case)
         raise ResultsError(f"--quantile {quantile:g}: this case has {have}")
     head = description(wanted[0], f"{case.label or 'the only case'}, P{quantile * 100:g}")
-    head = screen.fitted(printable(head, keep="\n"), sys.stdout)
-    below = printable("\n".join([*lines(wanted[0]), ""]), keep="\n")
+    head = screen.fitted(printable(head), sys.stdout)
+    below = "\n".join([*lines(wanted[0]), ""])
     return f"{head}\n\n{screen.fitted(below, sys.stdout, _NAMES_AT)}"

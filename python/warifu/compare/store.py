@@ -17,6 +17,7 @@ from warifu.compare.gates import Verdict
 from warifu.compare.join import CaseComparison, Comparison, Row
 from warifu.compare.stats import Distance, Interval
 from warifu.files import RESULTS_BYTES, FileRefused, read_text, replace_text
+from warifu.printable import lone_surrogate
 from warifu.results import MEASURED, PREDICTED, ResultsError, read_manifest
 
 FILE_NAME = "comparison.json"
@@ -34,10 +35,13 @@ def save(comparison: Comparison, folder: Path) -> Path:
 def load(folder: Path) -> Comparison | None:
     """Reads `comparison.json`; None for none, a damaged one, and another version's."""
     try:
-        raw = json.loads(read_text(folder / FILE_NAME, RESULTS_BYTES))
+        text = read_text(folder / FILE_NAME, RESULTS_BYTES)
+        raw = json.loads(text)
     except (OSError, FileRefused, ValueError, RecursionError):
         return None
     if not isinstance(raw, dict) or raw.pop("version", None) != VERSION:
+        return None
+    if lone_surrogate(text, raw) is not None:
         return None
     try:
         raw["cases"] = [_case(case) for case in raw["cases"]]

@@ -280,11 +280,12 @@ def _without_markup(text: str) -> str:
 
 
 def _csv(table: Table) -> str:
-    """Comma-separated (RFC 4180, with bare line feeds); an unknown figure is empty."""
+    """Comma-separated (RFC 4180, with bare line feeds); an unknown figure is empty, and no text a
+    formula of a spreadsheet."""
     keys = list(dict.fromkeys(key for record in table.records for key in record))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(keys)
+    writer.writerow(map(_csv_word, keys))
     for record in table.records:
         writer.writerow([_csv_word(_typed(key, record.get(key))) for key in keys])
     return text.getvalue()
@@ -318,9 +319,28 @@ def _typed(key: str, value: Value) -> Value:
     return int(value) if value.is_integer() else value
 
 
+def whole_ns(key: str, value: Value) -> Value:
+    """A value for a data frame, where a column has one type: nanoseconds without their fraction."""
+    if isinstance(value, float) and math.isfinite(value) and key.endswith("_ns"):
+        return float(round(value))
+    return value
+
+
 def _csv_word(value: Value) -> Value:
-    """Flags in the words that other programs have for them."""
-    return str(value).lower() if isinstance(value, bool) else value
+    """Flags in the words that other programs have for them; a text that a spreadsheet would compute
+    with an apostrophe before it, which says that it is text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str) and _FORMULA.match(value):
+        return f"'{value}"
+    return value
+
+
+#: What a formula begins with, in either width, but for a number; tabs and line ends are escaped by
+#: then (`_printable`).
+_FORMULA = re.compile(
+    r"(?![-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$)[=+\-@\uff1d\uff0b\uff0d\uff20]"
+)
 
 
 _LATEX = {
@@ -351,7 +371,10 @@ def _latex(table: Table) -> str:
         return "".join(_LATEX.get(letter, letter) for letter in text)
 
     def line(cells: Sequence[str]) -> str:
-        return "    " + " & ".join(map(escape, cells)) + r" \\"
+        text = " & ".join(map(escape, cells))
+        # After `\\`, `\toprule` and `\midrule` it would be theirs: a length, or a star.
+        begins = "{}" if text.lstrip().startswith(("[", "*")) else ""
+        return f"    {begins}{text} \\\\"
 
     layout = "".join("r" if column.number else "l" for column in table.columns)
     # As wide as the text: a long note must not make the table wider.

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from warifu.printable import printable
 from warifu.report.figures import number
 from warifu.results import Timeline
 from warifu.results.timelines import Activity, End, Message, Packet
@@ -191,9 +192,10 @@ def events(timeline: Timeline) -> list[tuple[float, str, str, str]]:
 
 
 def lines(timeline: Timeline) -> list[str]:
-    """The same as text: time, end, what happens, and how long it takes or when it arrives."""
+    """The same as text: time, end, what happens, and how long it takes or when it arrives. Each is
+    one line, whatever the name of a message has in it."""
     return [
-        f"{at / 1e6:10.3f} ms  {end:<6}  {what}{f'  ({more})' if more else ''}"
+        printable(f"{at / 1e6:10.3f} ms  {end:<6}  {what}{f'  ({more})' if more else ''}")
         for at, end, what, more in events(timeline)
     ]
 

@@ -461,7 +461,7 @@ def _read(
     try:
         for part in parts:
             refuse_too_many(manifest, part)
-        rows = pl.scan_parquet(parts)
+        rows = pl.scan_parquet(parts, glob=False)
         if manifest[WRITTEN_AS] == 1:
             rows = upgraded(rows, manifest)
         if "exact" not in rows.collect_schema():
@@ -515,7 +515,7 @@ def _culprit(parts: list[Path]) -> Path:
     """The first of some files that does not open, or the first."""
     for part in parts:
         try:
-            pl.scan_parquet(part).collect_schema()
+            pl.scan_parquet(part, glob=False).collect_schema()
         except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
             return part
     return parts[0]

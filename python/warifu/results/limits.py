@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from warifu.files import opened
 from warifu.results.manifest import MEASURED, PREDICTED, ResultsError, damaged
 from warifu.results.pages import MOST_BYTES, PagesRefused, refuse_large
 
@@ -37,12 +38,12 @@ def refuse_too_many(manifest: dict[str, Any], part: Path) -> None:
     with pages that are longer than its rows or its footer give, and ResultsError for more rows or
     columns than are read. What its footer and the headers of its pages say is enough."""
     try:
-        with part.open("rb") as file:
+        with opened(part) as file:
             size = refuse_large(file)
     except PagesRefused as refused:
         raise damaged(part, str(refused)) from None
     # From the footer alone: Polars counts without reading.
-    content = pl.scan_parquet(part)
+    content = pl.scan_parquet(part, glob=False)
     columns = len(content.collect_schema())
     if columns > MOST_COLUMNS:
         raise ResultsError(

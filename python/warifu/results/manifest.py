@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
 
 import warifu._core as _core
-from warifu.files import RESULTS_BYTES, FileRefused, read_text
-from warifu.printable import is_utf8
+from warifu.files import RESULTS_BYTES, FileRefused, opened, read_text
+from warifu.printable import is_utf8, lone_surrogate, printable
+from warifu.results.pages import MOST_BYTES, MOST_FOOTER
 
 FILE_NAME = "manifest.json"
 #: Single connections of a prediction (crates/core/results/src/timeline.rs).
@@ -28,6 +30,9 @@ PREDICTED, MEASURED = "predicted", "measured"
 
 #: The key under which a manifest that was read holds the schema version it was written in.
 WRITTEN_AS = "written_as"
+
+#: Of a file of observations: what it may take once it is decompressed (`pages`) and its footer.
+_MOST_BYTES = MOST_BYTES + MOST_FOOTER
 
 _SEAL = re.compile(r'^\{\s*"manifest_sha256": "([0-9a-f]{64})"')
 #: Files that were found as they were written: path, length, time of change and inode; SHA-256.
@@ -46,7 +51,10 @@ def read_manifest(path: Path) -> dict[str, Any]:
     """A folder's manifest. Raises ResultsError with what to do."""
     file = path / FILE_NAME
     if not is_utf8(str(path)):
-        raise ResultsError(f"{path}: its name is not UTF-8, which files of results need: rename it")
+        raise ResultsError(
+            f"{printable(str(path))}: its name is not UTF-8, which files of results need: rename it"
+        )
+    refuse_elsewhere(path, file)
     try:
         text = read_text(file, RESULTS_BYTES)
     except (FileNotFoundError, NotADirectoryError):
@@ -61,6 +69,11 @@ def read_manifest(path: Path) -> dict[str, Any]:
             f"{file}: cannot be read: {error.strerror}: check its rights, or {_again(path)}"
         ) from None
     written = _object(text)
+    if (key := lone_surrogate(text, written)) is not None:
+        raise ResultsDamaged(
+            f"{file}: {key} holds half a letter (a lone surrogate), which is no text: put it back "
+            f"as it was, or move {path} away and {_again(path)}"
+        )
     _check_seals(file, text, written)
     try:
         # The core defines the format, so it says what is wrong with another.
@@ -114,22 +127,47 @@ def check_files(path: Path, manifest: dict[str, Any], parts: list[Path]) -> None
 
 
 def check_file(path: Path, manifest: dict[str, Any], part: Path) -> None:
-    """Raises ResultsDamaged if a file of observations is not the one that was written."""
+    """Raises ResultsDamaged if a file of observations is none, lies elsewhere, or is not the one
+    that was written."""
+    refuse_elsewhere(path, part)
     sealed = (manifest.get("files") or {}).get(f"observations/{part.name}")
-    if sealed is None:
-        return
     try:
-        found = part.stat()
-        if found.st_size != sealed["bytes"]:
-            raise damaged(part, f"has {found.st_size} bytes instead of {sealed['bytes']}")
-        key = (str(part), found.st_size, found.st_mtime_ns, found.st_ino)
-        if key not in _hashes:
-            with part.open("rb") as file:
+        # One that no manifest lists is read as well, and must be a file.
+        with opened(part) as file:
+            found = os.fstat(file.fileno())
+            if found.st_size > _MOST_BYTES:
+                raise damaged(
+                    part, f"has {found.st_size:,} bytes, and {_MOST_BYTES:,} are the most"
+                )
+            if sealed is None:
+                return
+            if found.st_size != sealed["bytes"]:
+                raise damaged(part, f"has {found.st_size} bytes instead of {sealed['bytes']}")
+            key = (str(part), found.st_size, found.st_mtime_ns, found.st_ino)
+            if key not in _hashes:
                 _hashes[key] = hashlib.file_digest(file, "sha256").hexdigest()
+    except FileRefused as error:
+        raise ResultsDamaged(f"{error}, or {_again(path)}") from None
     except OSError as error:
         raise damaged(part, f"cannot be read ({error.strerror})") from None
     if _hashes[key] != sealed["sha256"]:
         raise damaged(part, "was changed after it was written (its SHA-256 differs)")
+
+
+def refuse_elsewhere(path: Path, file: Path) -> None:
+    """Raises ResultsDamaged for a file of a results folder that is a link to one outside, which is
+    none of its run; the folder itself may be a link."""
+    try:
+        real = file.resolve()
+        if real.is_relative_to(path.resolve()):
+            return
+    except (OSError, RuntimeError):
+        # A loop of links: opening it says so.
+        return
+    raise ResultsDamaged(
+        f"{file}: is a link that leads out of its folder, to {real}: put the file itself there, or "
+        f"{_again(path)}"
+    )
 
 
 def damaged(part: Path, what: str) -> ResultsDamaged:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from warifu.files import FileRefused, read_bytes
-from warifu.results.manifest import TIMELINES, ResultsDamaged
+from warifu.printable import clipped, lone_surrogate
+from warifu.results.manifest import TIMELINES, ResultsDamaged, refuse_elsewhere
 from warifu.typed_json import JsonError, read
 
 VERSION = 1
@@ -24,6 +25,8 @@ _MOST_TIMELINES = 64
 _MOST_ENTRIES = 3_000
 _MOST_BYTES = 32 << 20
 _MOST_LETTERS = 200
+#: Of the numbers that are no times: those that the format has 32 bits for, and the others.
+_MOST_OF_32, _MOST_OF_64 = 2**32 - 1, 2**64 - 1
 #: Thirty years: no connection takes longer.
 _MOST_NS = 10**18
 
@@ -124,6 +127,7 @@ def read_timelines(path: Path, manifest: dict[str, Any]) -> Timelines | None:
     if sealed is None:
         return None
     file = path / TIMELINES
+    refuse_elsewhere(path, file)
     try:
         content = read_bytes(file, _MOST_BYTES)
     except (FileRefused, OSError) as error:
@@ -132,7 +136,11 @@ def read_timelines(path: Path, manifest: dict[str, Any]) -> Timelines | None:
     if hashlib.sha256(content).hexdigest() != sealed["sha256"]:
         raise _damaged(file, "was changed after it was written (its SHA-256 differs)")
     try:
-        found = read(Timelines, json.loads(content.decode()))
+        text = content.decode()
+        value = json.loads(text)
+        if (key := lone_surrogate(text, value)) is not None:
+            raise _damaged(file, f"{key} holds half a letter (a lone surrogate), which is no text")
+        found = read(Timelines, value)
     except JsonError as error:
         raise _damaged(file, str(error)) from None
     except (ValueError, RecursionError):
@@ -145,7 +153,9 @@ def read_timelines(path: Path, manifest: dict[str, Any]) -> Timelines | None:
 def _mistakes(found: Timelines) -> Iterator[str]:
     """What a picture cannot be made of, although its type is right."""
     if found.version != VERSION:
-        yield f"version is {found.version}: expected {VERSION}"
+        yield f"version is {clipped(str(found.version))}: expected {VERSION}"
+    if len(found.which) > _MOST_LETTERS:
+        yield f"which has more than {_MOST_LETTERS} letters"
     if len(found.timelines) > _MOST_TIMELINES:
         yield f"has {len(found.timelines)} timelines, and {_MOST_TIMELINES} are the most"
     for place, one in enumerate(found.timelines):
@@ -159,9 +169,13 @@ def _mistakes(found: Timelines) -> Iterator[str]:
             yield f"{key} has a time that no connection has"
         if any(len(text) > _MOST_LETTERS for text in _texts(one)):
             yield f"{key} has a text of more than {_MOST_LETTERS} letters"
+        for name, value, most in _counts(one):
+            if not 0 <= value <= most:
+                yield f"{key}.{name} is {clipped(str(value))}: expected 0 to {most}"
         for packet in one.packets:
             if len(packet.messages) != 2 or not 0 <= packet.messages[0] <= packet.messages[1]:
-                yield f"{key} has a packet whose messages are {packet.messages}: expected a range"
+                said = clipped(str(packet.messages))
+                yield f"{key} has a packet whose messages are {said}: expected a range"
             elif packet.messages[1] > len(one.messages):
                 yield f"{key} has a packet of a message that is not there"
 
@@ -183,6 +197,18 @@ def _times(one: Timeline) -> Iterator[int]:
         if packet.arrives_ns is not None:
             yield packet.arrives_ns - packet.at_ns
             yield packet.arrives_ns
+
+
+def _counts(one: Timeline) -> Iterator[tuple[str, int, int]]:
+    """Whole numbers that are no times: the key, the number, the most that it may be."""
+    yield "trial", one.trial, _MOST_OF_64
+    yield "connection", one.connection, _MOST_OF_32
+    yield "seed", one.seed, _MOST_OF_64
+    yield "left_out", one.left_out, _MOST_OF_64
+    for place, message in enumerate(one.messages):
+        yield f"messages[{place}].bytes", message.bytes, _MOST_OF_32
+    for place, packet in enumerate(one.packets):
+        yield f"packets[{place}].bytes", packet.bytes, _MOST_OF_32
 
 
 def _texts(one: Timeline) -> Iterator[str]:
