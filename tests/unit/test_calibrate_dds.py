@@ -254,7 +254,12 @@ def test_calls_are_reported_in_the_order_of_the_studies() -> None:
 
     # The second case's first part was rejected, so that its records come last; one has no plugin.
     plain: Mapping[str, Any] = {"dds": {"plugin": {}}}
-    records = {"c": [record(800)], "plain": [plain], "a": [record(400)], "b": [record(2), record(6)]}
+    records = {
+        "c": [record(800)],
+        "plain": [plain],
+        "a": [record(400)],
+        "b": [record(2), record(6)],
+    }
     labels = {"a": "first", "b": "second", "plain": "without", "c": "third"}
     assert list(dds._counted(records, labels).items()) == [
         ("first", {"encode_rtps_message": 100.0}),

@@ -16,7 +16,6 @@ import pytest
 from support.commands import Run
 from support.paths import ROOT
 from support.synthetic import Cell, study
-from warifu import study as studies
 from warifu.cli import screen
 from warifu.cli.errors import FAILED, OK, USAGE
 from warifu.results import read_manifest
@@ -230,51 +229,6 @@ def test_a_printed_command_runs_as_it_is_printed(warifu: Run) -> None:
     assert ids[0] == ids[1] and len(ids[0]) == 4
     assert sorted(before["require"]) == sorted(after["require"])
     assert sorted(before["study"]["overrides"]) == sorted(after["study"]["overrides"])
-
-
-def test_the_shipped_machine_stands_in_for_one_never_calibrated(
-    warifu: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(studies, "profile_folders", lambda: [_without_host()])
-    assert warifu("init", "meter.toml")[0] == OK
-    code, out, err = warifu("run", "meter.toml", "--set", "predict_trials=100", "--out", "m")
-    said = " ".join(out.split())
-    assert code in {OK, FAILED}
-    assert "This machine was never calibrated, so xeon-2-5-ghz-vm, which comes" in err
-    assert "device xeon-2-5-ghz-vm (stands in for this machine)" in said
-    assert "another machine was predicted" in said and "calibrate host --for meter.toml" in said
-    manifest = read_manifest(Path("m") / "predicted")
-    assert "stands in for it" in manifest["warnings"][0]
-    assert "never calibrated" in (Path("m") / "report.html").read_text()
-    assert warifu("measure", "meter.toml")[0] == USAGE
-
-
-def _without_host() -> Path:
-    """The shipped profiles, whether or not this machine was calibrated."""
-    place = Path("profiles-alone").absolute()
-    for file in (ROOT / "profiles").rglob("*.toml"):
-        target = place / file.relative_to(ROOT / "profiles")
-        if file.stem != "this-host" and not target.exists():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.symlink_to(file)
-    return place
-
-
-def test_what_a_calibration_says_of_itself_stays(
-    warifu: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = _without_host()
-    shipped = (ROOT / "profiles" / "devices" / "xeon-2-5-ghz-vm.toml").read_text()
-    text = shipped.replace('name = "xeon-2-5-ghz-vm"', 'name = "this-host"', 1)
-    (place / "devices" / "this-host.toml").write_text(text)
-    record = {"details": {"warnings": ["other work took up to 97% of the processors"]}}
-    (place / "devices" / "this-host.calibration.json").write_text(json.dumps(record))
-    monkeypatch.setattr(studies, "profile_folders", lambda: [place])
-    _, out, err = warifu("predict", "--set", "predict_trials=50", "--out", "h")
-    assert "The calibration of this-host: other work took up to 97% of the processors." in err
-    assert "device this-host (this machine, the default)" in " ".join(out.split())
-    warifu("report", "h")
-    assert "other work took up to 97% of the processors" in (Path("h") / "report.html").read_text()
 
 
 def test_cases_without_costs_are_left_out_where_others_have_them(warifu: Run) -> None:
