@@ -121,6 +121,36 @@ def test_deadline_by_case(tmp_path: Path) -> None:
     )
 
 
+def test_a_deadline_says_which_cases_are_not_judged(tmp_path: Path) -> None:
+    """Nobody knows of a case that could not be predicted whether it would meet a bound."""
+    predicted = half(tmp_path, GRID[:1], n=20_000)
+    predicted.manifest |= {
+        "skipped": {"session 0-rtt": "no cost"},
+        "without_costs": ["session 0-rtt"],
+    }
+    found = answer(predicted, None, None, judge_halves(predicted, None))
+    assert found.sentences[0].startswith("https.establishment.p99 < 5 s: met in 1 of 2 cases")
+    assert found.sentences[0].endswith("not predicted in 1 of 2 cases (session 0-rtt).")
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [(100, "ends with its first byte: require https.establishment"), (200_000, "128 KiB is not")],
+)
+def test_a_deadline_of_a_time_that_a_case_has_not_says_why(
+    tmp_path: Path, body: int, why: str
+) -> None:
+    predicted = half(tmp_path, GRID[:1], n=200)
+    next(iter(predicted.cases.values()))["response_body"] = body
+    bound = ["https.response_complete", "p99", "<", 5e9, "https.response_complete.p99 < 5 s"]
+    predicted.manifest["require"] = [bound]
+    (first, *_) = answer(predicted, None, None, judge_halves(predicted, None)).sentences
+    assert first.startswith(
+        "https.response_complete.p99 < 5 s: no value of https.response_complete"
+    )
+    assert why in first and "undecided" not in first
+
+
 def test_tables_of_many_cases_are_cut_short_and_fit(tmp_path: Path) -> None:
     cells = [Cell(tls, "full", rtt) for tls in ("1.2", "1.3") for rtt in range(10, 110, 2)]
     found = answer(half(tmp_path, cells, n=50), None, None, [])
@@ -208,7 +238,7 @@ def test_a_small_measurement_leaves_a_met_deadline_as_it_is(tmp_path: Path) -> N
     judged = judge_halves(predicted, measured)
     assert any(one.trials_needed for one in judged)
     found = answer(predicted, measured, compare(predicted, measured), judged)
-    assert found.sentences[0] == "https.establishment.p99 < 5 s: met in all 2 cases."
+    assert found.sentences[0] == "https.establishment.p99 < 5 s: met in both cases."
 
 
 def effect(value: float, where: str, half_width: float = 1e6) -> Effect:
