@@ -17,7 +17,9 @@ from warifu.results import PREDICTED, Distribution, Results, metrics
 
 #: What responses have whose last byte comes later than their first, and is predicted
 #: (crates/core/model, Pattern::has_response_done).
-_LAST_BYTE, _SECOND_RECORD_BYTES, _LONGEST_BODY_BYTES = "https.response_complete", 15_872, 131_072
+_LAST_BYTE, _SECOND_RECORD_BYTES = "https.response_complete", 15_872
+#: `LONGEST_BODY` of crates/core/model: up to it the last byte of a response is predicted.
+LONGEST_BODY_BYTES = 131_072
 _QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 
 
@@ -123,7 +125,7 @@ def _unknown(results: Results, case_id: str, requirement: Requirement) -> Judged
         if body < _SECOND_RECORD_BYTES:
             whole = results.whole(case_id)
             remark = f"a response below 15.5 KiB ends with its first byte: require {whole} for it"
-        elif body > _LONGEST_BODY_BYTES:
+        elif body > LONGEST_BODY_BYTES:
             remark = "the end of responses of more than 128 KiB is not predicted"
     return Judged(
         requirement,
