@@ -274,3 +274,44 @@ def test_bytes_that_programs_wrote_are_as_uncertain_as_their_means(tmp_path: Pat
     assert not measured.distribution(ids[0], "bytes.link").values.size
     change = Samples(measured).size_change(*ids)
     assert change.interval.low < change.value < change.interval.high
+
+
+def asked(folder: Path, text: str = "", overrides: Sequence[tuple[str, str]] = ()) -> str:
+    """The question of a study or of flags."""
+    predicted = half(folder, GRID[:2], n=50)
+    predicted.manifest["study"] |= {"text": text, "overrides": [list(one) for one in overrides]}
+    return answer(predicted, None, None, []).question
+
+
+def test_a_question_has_every_setting_that_is_not_so_by_default(tmp_path: Path) -> None:
+    flags = [
+        ("stack.session", "resumed"),
+        ("stack.certificate", "rsa-2048"),
+        ("stack.group", "P-256"),
+        ("pattern.response_body", "200 kB"),
+        ("pattern.concurrent", "4"),
+        ("stack.nagle", "true"),
+        ("predict_trials", "50"),
+        ("require.https.establishment.p99", "< 5 s"),
+    ]
+    said = asked(tmp_path / "flags", overrides=flags)
+    assert "TLS 1.2, session resumed" in said
+    assert said.endswith(
+        "; certificate rsa-2048; response_body 200 kB; 4 connections at once; Nagle's algorithm."
+    )
+    text = 'name = "x"\nlink = "lte-m"\n[stack]\ngroup = "x25519"\nnagle = false\n[key_store]\n'
+    text += 'profile = "card"\nsession_open = true\n[link]\nrate = "1 Mbit/s"\n'
+    said = asked(tmp_path / "file", text.replace('link = "lte-m"\n', ""))
+    assert said.endswith("; group x25519; an open card session; rate 1 Mbit/s.")
+    # What was varied is said already.
+    assert "link.rtt" not in said and said.count("RTT") == 1
+
+
+@pytest.mark.parametrize(
+    ("failed", "words"),
+    [(100, "and has no P99, since more than 1 % fail."), (2_000, "has no median time, since half")],
+)
+def test_what_fails_too_often_has_no_quantile(tmp_path: Path, failed: int, words: str) -> None:
+    written = Half("predicted", [Cell()], 1_000, seed=1, failed=failed)
+    found = answer(Results.open(written.write(tmp_path)), None, None, [])
+    assert words in found.sentences[0] and "without end" not in found.sentences[0]
