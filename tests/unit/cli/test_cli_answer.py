@@ -16,8 +16,9 @@ import pytest
 from support.commands import Run
 from support.paths import ROOT
 from support.synthetic import Cell, study
-from warifu.cli import screen
+from warifu.cli import answers, screen
 from warifu.cli.errors import FAILED, OK, USAGE
+from warifu.cli.formats import Format
 from warifu.results import read_manifest
 from warifu.results.repeating import command
 
@@ -279,3 +280,31 @@ def test_a_case_without_costs_meets_no_requirement(warifu: Run, tmp_path: Path) 
     assert code == OK and "Not predicted: device gr-peach" in out
     code, out, _ = warifu(*question, "--require", "https.establishment.p99 < 100 s")
     assert code == FAILED and "https.establishment.p99 < 100 s: met" in out
+
+
+class _Terminal(io.StringIO):
+    """A terminal of so many columns."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_an_answer_is_as_wide_as_its_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    folder = study(tmp_path / "s", GRID, n=100)
+    out, err = _Terminal(), _Terminal()
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("sys.stdout", out)
+    monkeypatch.setattr("sys.stderr", err)
+    answers.show(answers.of_halves(folder / "predicted", None, None, None), Format.TABLE)
+    screen.warn("a machine stands in for this one, " * 5 + "and results: " + "x" * 90)
+    lines = [*out.getvalue().splitlines(), *err.getvalue().splitlines()[:-1]]
+    assert max(map(len, lines)) <= columns
+    assert "x" * 90 in err.getvalue()
+
+
+def test_a_negative_time_left_is_none() -> None:
+    assert screen._span(-0.3) == "0 s"
