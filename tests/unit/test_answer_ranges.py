@@ -14,7 +14,15 @@ from warifu.answer import amounts
 from warifu.answer.axes import Axis
 from warifu.answer.effects import Choice, Effect, effects
 from warifu.answer.model import Change
-from warifu.answer.sentences import _as_one, _difference, _largest, _of_choice, _Teller
+from warifu.answer.sentences import (
+    _as_one,
+    _difference,
+    _largest,
+    _of_choice,
+    _of_tail,
+    _ranged,
+    _Teller,
+)
 from warifu.compare.stats import Interval
 
 AXES = [Axis("stack.session", ("full", "resumed")), Axis("link.loss", ("0 %", "1 %", "5 %"))]
@@ -104,6 +112,36 @@ def test_a_range_covers_its_rows(first: int) -> None:
             if len(one) == 1:
                 rows = [(changes[place], wholes[place]) for place in PLACES]
                 check(_difference(one[0], teller), rows)
+
+
+def test_what_is_told_of_many_covers_all_of_them() -> None:
+    """The headline, the tail, and the two ends of more differences than a sentence has."""
+    axis = Axis("stack.tls", ("1.2", "1.3"))
+    for seed in range(600):
+        changes, wholes = drawn(seed)
+        found = effects(changes, AXES, wholes.__getitem__, 2)
+        sure = [change.value for change in changes.values() if change.certain]
+        if largest := _largest(axis, "1.3", found, 0.0):
+            (most, last) = numbers(largest.removeprefix("TLS 1.3 "))[-1]
+            same = [value for value in sure if (value < 0) == (" saves " in largest)]
+            assert max(map(abs, same)) <= most + last, (largest, same)
+            if " up to " not in largest:
+                assert min(map(abs, sure)) >= most - last and len(same) == len(changes)
+        low, high = (end(change.value for change in changes.values()) for end in (min, max))
+        first, second = _ranged(found, TIME).split(" at one end and ")
+        for part, value in ((first, low), (second, high)):
+            (amount, last) = numbers(part.split(" with ")[0].split(" resumed")[0])[0]
+            assert abs(amount - abs(value)) <= last and ("saves" in part) == (value < 0)
+        choice = Choice(axis, "1.3", "1.2", [], found)
+        if tail := _of_tail(choice, TIME):
+            for part, saves in ((one, "saves" in one) for one in tail.split(" and elsewhere ")):
+                same = [value for value in sure if (value < 0) == saves]
+                ends = numbers(part.replace("P99", ""))
+                most, last = ends[-1]
+                least = 0.0 if "up to" in part else ends[0][0] - ends[0][1]
+                assert all(least <= abs(value) <= most + last for value in same), (tail, same)
+            told_signs = {"saves" in part for part in tail.split(" and elsewhere ")}
+            assert {value < 0 for value in sure} == told_signs
 
 
 def _at(path: str) -> int:

@@ -118,15 +118,15 @@ def headline(samples: Samples, grid: Grid, baseline: str) -> str:
 
 def _largest(axis: Axis, value: str, found: Sequence[Effect], finest: float) -> str:
     """The largest difference that is certain; empty where none is."""
-    sure = [one for one in found if one.certain]
-    if not sure:
+    ends = [(one.least, one) for one in found if one.saves]
+    ends += [(one.most, one) for one in found if one.adds]
+    if not ends:
         return ""
-    one = max(sure, key=lambda each: max(abs(each.least), abs(each.most)))
-    most = max(one.least, one.most, key=abs)
+    most, one = max(ends, key=lambda end: abs(end[0]))
     shown = amounts.time(most, one.half, finest)
     # More than elsewhere, so that one number does not say it.
-    least = min(min(abs(each.least), abs(each.most)) for each in sure)
-    elsewhere = len(sure) < len(found) or any(each.change.value * most < 0 for each in sure)
+    least = min(min(abs(each.least), abs(each.most)) for each in found)
+    elsewhere = any(not each.certain or each.change.value * most < 0 for each in found)
     up_to = "up to " if elsewhere or amounts.time(least, one.half, finest) != shown else ""
     verb = _verb("save" if most < 0 else "add", axis.path, value)
     return f"{words.noun(axis.path, value)} {verb} {up_to}{shown}"
