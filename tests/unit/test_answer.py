@@ -303,6 +303,8 @@ def test_a_question_has_every_setting_that_is_not_so_by_default(tmp_path: Path) 
     text += 'profile = "card"\nsession_open = true\n[link]\nrate = "1 Mbit/s"\n'
     said = asked(tmp_path / "file", text.replace('link = "lte-m"\n', ""))
     assert said.endswith("; group x25519; an open card session; rate 1 Mbit/s.")
+    other = asked(tmp_path / "dds", overrides=[("stack", "dds/builtin/AES-128-GCM")])
+    assert other.endswith("; crypto_aead AES-128-GCM.")
     # What was varied is said already.
     assert "link.rtt" not in said and said.count("RTT") == 1
 

@@ -59,6 +59,9 @@ def _other_settings(manifest: Mapping[str, Any], grid: Grid) -> list[str]:
     parts = []
     for path, value in settings.items():
         key = words.key_of(path)
+        if path == "stack" and value.startswith("dds/"):
+            # `dds/warifu/AES-128-GCM`
+            parts += [f"crypto_aead {one}" for one in value.split("/")[2:] if one != _DDS_AEAD]
         if path in _HEAD or path.partition(".")[0] in {"vary", "require"} or key in shown:
             continue
         if value and value not in _DEFAULTS.get(key, ()):
@@ -68,6 +71,7 @@ def _other_settings(manifest: Mapping[str, Any], grid: Grid) -> list[str]:
 
 #: What a study sets that is no setting of a case.
 _HEAD = {"name", "seed", "trials", "predict_trials"}
+_DDS_AEAD = "AES-256-GCM"
 #: What cases have where nobody says otherwise (crates/core/model), in the words of studies.
 _DEFAULTS: dict[str, tuple[str, ...]] = {
     "group": ("secp256r1", "P-256"),
@@ -81,6 +85,7 @@ _DEFAULTS: dict[str, tuple[str, ...]] = {
     "key_share": ("fresh",),
     "workers": ("1",),
     "path": ("/",),
+    "crypto_aead": (_DDS_AEAD,),
     "kind": ("request",),
 }
 _SAID_BY_NOUN = {"nagle", "session_open", "concurrent"}
@@ -95,7 +100,7 @@ def stands_in(manifest: Mapping[str, Any]) -> tuple[str, str]:
 
 
 _OF_STACK = {"stack", "protocol", "tls", "session", "authentication", "message_type"}
-_OF_STACK |= {"middleware", "crypto", "crypto_aead"}
+_OF_STACK |= {"middleware", "crypto"}
 
 
 def _stack(results: Results, varied: dict[str, Axis]) -> str:
