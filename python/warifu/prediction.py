@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from warifu import _core, provenance
 from warifu.files import RESULTS_BYTES, FileRefused, read_text
-from warifu.study import STAND_IN
+from warifu.study import STAND_IN, StudyError
 
 if TYPE_CHECKING:
     from warifu.study import Loaded
@@ -36,6 +36,8 @@ class LeftOut:
     without_costs: list[str] = field(default_factory=list)
 
 
+#: So many operations are named that have no cost.
+_NAMED = 3
 #: So many cases are looked at one by one before any is predicted; a manifest lists as many.
 _LOOKED_AT = 2_000
 
@@ -44,7 +46,11 @@ Progress = Callable[[int, int, int], object]
 
 
 def predictable(loaded: Loaded) -> tuple[Loaded, LeftOut]:
-    """The study of the cases that can be predicted, and the others."""
+    """The study of the cases that can be predicted, and the others.
+
+    Raises StudyError where this machine was never calibrated and the one that stands in for it has
+    no costs for any case.
+    """
     study, skipped = loaded.study.emulated()
     lacking: dict[int, str] = {}
     # Of very many cases each would be looked at twice; there the first that lacks a cost is named.
@@ -52,6 +58,7 @@ def predictable(loaded: Loaded) -> tuple[Loaded, LeftOut]:
         for index in range(len(study.cases)):
             if why := _lacks(study, index):
                 lacking[index] = why
+    _refuse_stand_in(loaded, study, lacking)
     # Where no case has its costs, predicting says what is missing.
     if lacking and len(lacking) < len(study.cases):
         without = {study.cases[index].label: why for index, why in lacking.items()}
@@ -61,12 +68,34 @@ def predictable(loaded: Loaded) -> tuple[Loaded, LeftOut]:
     return dataclasses.replace(loaded, study=study), LeftOut(dict(skipped))
 
 
+def _refuse_stand_in(loaded: Loaded, study: _core.Study, lacking: Mapping[int, str]) -> None:
+    """Where nothing but the costs of the machine that stands in are missing, predicting would send
+    the user to the profile of a machine that nobody asked for."""
+    if not loaded.stands_in or not 1 <= len(study.cases) <= max(1, len(lacking)):
+        return
+    missing = _core.missing_operations(study, 0)
+    ends = [study.cases[0].columns[end] for end in ("device", "server")]
+    names = list(dict.fromkeys(name for of in missing for name in of))
+    if names and all(end == STAND_IN for end, of in zip(ends, missing, strict=True) if of):
+        raise StudyError(
+            f"{loaded.file}: this machine was never calibrated, and {STAND_IN}, which would stand "
+            f"in for it, has no cost of {_some(names)}: `warifu calibrate host` (as root) makes "
+            "the profile of this machine"
+        )
+
+
+def _some(names: list[str]) -> str:
+    """`a, b, c and 2 more`."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
+
+
 def _lacks(study: _core.Study, index: int) -> str:
     """Which costs a case has none for; empty for a case that has all."""
     settings = study.cases[index].columns
     missing = _core.missing_operations(study, index)
     parts = [
-        f"{settings[end]} has no cost of {', '.join(names[:3])}{' ..' * (len(names) > 3)}"
+        f"{settings[end]} has no cost of {_some(names)}"
         for end, names in zip(("device", "server"), missing, strict=True)
         if names
     ]

@@ -150,11 +150,9 @@ def _stood_in(
         why = f"was not calibrated for {lacking[0]}"
     # Whatever is wrong with the study beside its machine is said here.
     stood = _loaded(path, other, texts)
-    try:
-        _refuse_missing(stood.study)
-    except StudyError:
+    if known and _nothing_predictable(stood.study):
         # What is missing here says more than what is missing there.
-        return loaded if known else None
+        return loaded
     remark = (
         f"This machine {why}, so {STAND_IN}, which comes with Warifu, stands in for it; "
         "`warifu calibrate host` (as root) changes that."
@@ -177,12 +175,9 @@ def _ends_and_lacking(study: Study, known: bool) -> tuple[set[str], list[str]]:
     return ends, list(lacking) if ends else []
 
 
-def _refuse_missing(study: Study) -> None:
-    """Raises StudyError where no case has its costs."""
-    for index in range(len(study.cases)):
-        if not any(_core.missing_operations(study, index)):
-            return
-    raise StudyError("no case has its costs")
+def _nothing_predictable(study: Study) -> bool:
+    """Whether no case has its costs."""
+    return all(any(_core.missing_operations(study, at)) for at in range(len(study.cases)))
 
 
 def _of_calibration(loaded: Loaded) -> list[str]:
@@ -223,6 +218,19 @@ def bound(text: str) -> tuple[str, str] | None:
 def read_study(path: Path) -> str:
     """The text of a study's file. Raises StudyError."""
     return _read(path, files.STUDY_BYTES)
+
+
+def name_in(text: str) -> str:
+    """The name that a study's text has, without looking at the rest; empty where it has none that
+    could be a folder's."""
+    import tomllib
+
+    try:
+        name = tomllib.loads(text).get("name")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return ""
+    plain = isinstance(name, str) and name[:1].isalnum() and name == Path(name).name
+    return str(name) if plain else ""
 
 
 def no_longer_varied(loaded: Loaded) -> list[str]:

@@ -121,6 +121,36 @@ def test_deadline_by_case(tmp_path: Path) -> None:
     )
 
 
+def test_a_deadline_says_which_cases_are_not_judged(tmp_path: Path) -> None:
+    """Nobody knows of a case that could not be predicted whether it would meet a bound."""
+    predicted = half(tmp_path, GRID[:1], n=20_000)
+    predicted.manifest |= {
+        "skipped": {"session 0-rtt": "no cost"},
+        "without_costs": ["session 0-rtt"],
+    }
+    found = answer(predicted, None, None, judge_halves(predicted, None))
+    assert found.sentences[0].startswith("https.establishment.p99 < 5 s: met in 1 of 2 cases")
+    assert found.sentences[0].endswith("not predicted in 1 of 2 cases (session 0-rtt).")
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [(100, "ends with its first byte: require https.establishment"), (200_000, "128 KiB is not")],
+)
+def test_a_deadline_of_a_time_that_a_case_has_not_says_why(
+    tmp_path: Path, body: int, why: str
+) -> None:
+    predicted = half(tmp_path, GRID[:1], n=200)
+    next(iter(predicted.cases.values()))["response_body"] = body
+    bound = ["https.response_complete", "p99", "<", 5e9, "https.response_complete.p99 < 5 s"]
+    predicted.manifest["require"] = [bound]
+    (first, *_) = answer(predicted, None, None, judge_halves(predicted, None)).sentences
+    assert first.startswith(
+        "https.response_complete.p99 < 5 s: no value of https.response_complete"
+    )
+    assert why in first and "undecided" not in first
+
+
 def test_tables_of_many_cases_are_cut_short_and_fit(tmp_path: Path) -> None:
     cells = [Cell(tls, "full", rtt) for tls in ("1.2", "1.3") for rtt in range(10, 110, 2)]
     found = answer(half(tmp_path, cells, n=50), None, None, [])
@@ -208,7 +238,7 @@ def test_a_small_measurement_leaves_a_met_deadline_as_it_is(tmp_path: Path) -> N
     judged = judge_halves(predicted, measured)
     assert any(one.trials_needed for one in judged)
     found = answer(predicted, measured, compare(predicted, measured), judged)
-    assert found.sentences[0] == "https.establishment.p99 < 5 s: met in all 2 cases."
+    assert found.sentences[0] == "https.establishment.p99 < 5 s: met in both cases."
 
 
 def effect(value: float, where: str, half_width: float = 1e6) -> Effect:
@@ -232,7 +262,7 @@ def test_a_tail_that_grows_in_one_place_alone_is_not_told_of_others() -> None:
     median = [effect(-20e6, "60 ms"), effect(10e6, "0 ms")]
     tail = [effect(400e6, "60 ms"), effect(-300e6, "0 ms")]
     told = _of_choice(Choice(axis, "1.3", "1.2", median, tail), 0.0, first=True)
-    assert told.endswith("adds up to 400 ms to P99")
+    assert told.endswith("adds up to 400 ms to P99 and elsewhere saves up to 300 ms")
     # Both ends of the median are certain.
     assert "saves 20.0 ms at 60 ms RTT" in told and "adds 10.0 ms at 0 ms RTT" in told
 
@@ -244,3 +274,46 @@ def test_bytes_that_programs_wrote_are_as_uncertain_as_their_means(tmp_path: Pat
     assert not measured.distribution(ids[0], "bytes.link").values.size
     change = Samples(measured).size_change(*ids)
     assert change.interval.low < change.value < change.interval.high
+
+
+def asked(folder: Path, text: str = "", overrides: Sequence[tuple[str, str]] = ()) -> str:
+    """The question of a study or of flags."""
+    predicted = half(folder, GRID[:2], n=50)
+    predicted.manifest["study"] |= {"text": text, "overrides": [list(one) for one in overrides]}
+    return answer(predicted, None, None, []).question
+
+
+def test_a_question_has_every_setting_that_is_not_so_by_default(tmp_path: Path) -> None:
+    flags = [
+        ("stack.session", "resumed"),
+        ("stack.certificate", "rsa-2048"),
+        ("stack.group", "P-256"),
+        ("pattern.response_body", "200 kB"),
+        ("pattern.concurrent", "4"),
+        ("stack.nagle", "true"),
+        ("predict_trials", "50"),
+        ("require.https.establishment.p99", "< 5 s"),
+    ]
+    said = asked(tmp_path / "flags", overrides=flags)
+    assert "TLS 1.2, session resumed" in said
+    assert said.endswith(
+        "; certificate rsa-2048; response_body 200 kB; 4 connections at once; Nagle's algorithm."
+    )
+    text = 'name = "x"\nlink = "lte-m"\n[stack]\ngroup = "x25519"\nnagle = false\n[key_store]\n'
+    text += 'profile = "card"\nsession_open = true\n[link]\nrate = "1 Mbit/s"\n'
+    said = asked(tmp_path / "file", text.replace('link = "lte-m"\n', ""))
+    assert said.endswith("; group x25519; an open card session; rate 1 Mbit/s.")
+    other = asked(tmp_path / "dds", overrides=[("stack", "dds/builtin/AES-128-GCM")])
+    assert other.endswith("; crypto_aead AES-128-GCM.")
+    # What was varied is said already.
+    assert "link.rtt" not in said and said.count("RTT") == 1
+
+
+@pytest.mark.parametrize(
+    ("failed", "words"),
+    [(100, "and has no P99, since more than 1 % fail."), (2_000, "has no median time, since half")],
+)
+def test_what_fails_too_often_has_no_quantile(tmp_path: Path, failed: int, words: str) -> None:
+    written = Half("predicted", [Cell()], 1_000, seed=1, failed=failed)
+    found = answer(Results.open(written.write(tmp_path)), None, None, [])
+    assert words in found.sentences[0] and "without end" not in found.sentences[0]

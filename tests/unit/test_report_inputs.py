@@ -221,3 +221,51 @@ def test_a_figure_with_two_values_says_where_each_holds() -> None:
 def test_key_store_of_a_case_that_has_nothing_to_sign() -> None:
     coap = manifest([], RTT, key_store={"profile": "iot-safe-sakomoto"}, stack={"protocol": "coap"})
     assert not any("Key store" in one for one in inputs.remarks(coap))
+
+
+def test_assumed_values_that_may_move_a_time_furthest_come_first() -> None:
+    """A primitive with a wide band before system calls, and what nobody has a band for by all of
+    it; the report counts as many as the answer's badge."""
+
+    def of(
+        owner: str, key: str, value: str, number: float | None = None, unit: str = "ns"
+    ) -> dict[str, Any]:
+        what = ("link" if owner == "lte-m" else "device", owner, key)
+        return figure_used(f"{owner} {key}", value, "assumed", what=what, number=number, unit=unit)
+
+    figures = [
+        of("d", "instruction", "20 to 40 ns"),
+        of("d", "client.system.connect", "mean 700 us, 200 us to 1.2 ms", 700e3),
+        of("d", "client.system.interface", "0 ms", 0.0),
+        of("d", "sign.rsa-2048", "mean 1.8 s, 250 ms to 6.2 s", 1.8e9),
+        of("lte-m", "rtt", "150 ms", 150e6),
+        of("lte-m", "mtu", "1428 B", 1428.0, "B"),
+    ]
+    costs = [
+        {"device": "d", "operation": "client.system.connect", "count": 2, "mean_ns": 700e3},
+        {
+            "device": "d", "operation": "client.receive.Certificate", "count": 1,
+            "mean_ns": 900e6, "remainder": 0.5, "cases": ["a"],
+        },
+        {
+            "device": "d", "operation": "client.receive.Certificate", "count": 1,
+            "mean_ns": 90e6, "remainder": 0.5, "cases": ["b"],
+        },
+    ]  # fmt: skip
+    manifest = {
+        "figures": figures,
+        "costs": costs,
+        "cases": [{"case_id": "a", "choices": []}, {"case_id": "b", "choices": []}],
+    }
+    assert [one["what"]["key"] for one in inputs.assumed_figures(manifest)] == [
+        "sign.rsa-2048",
+        # 450 ms of instructions, whose band is two thirds of its middle.
+        "instruction",
+        "rtt",
+        "client.system.connect",
+        "mtu",
+    ]
+    assert inputs.tally(manifest) == "5 assumed, 1 neglected"
+    assert inputs.named(inputs.assumed_figures(manifest), 2) == (
+        "d sign.rsa-2048, d instruction and 3 more"
+    )

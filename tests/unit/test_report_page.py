@@ -330,7 +330,7 @@ def test_measured_half_alone(tmp_path: Path) -> None:
     text = render(tmp_path, None)
     page = Page(text)
     assert "Nothing was predicted yet: these are measured figures alone." in page.text
-    assert "https.establishment.p99 < 5 s holds in all 2 cases, as measured." in page.text
+    assert "https.establishment.p99 < 5 s holds in both cases, as measured." in page.text
     assert "Measured: time to the response" in page.text
     assert "n counts measured connections." in page.text
     assert "measured (thin, dashed)" in text
@@ -392,7 +392,7 @@ def test_measurement_that_agrees_or_is_undecided_contradicts_nothing(tmp_path: P
 
 def test_measurement_that_fails_where_the_prediction_holds_contradicts_it(tmp_path: Path) -> None:
     text = lead(tmp_path, 500e6, 2_000, 2_000, scale=1.5)
-    assert "p99 < bound holds in all 2 cases, as predicted" in text
+    assert "p99 < bound holds in both cases, as predicted" in text
     assert "The measurement contradicts it in 1 case." in text
     assert "undecided by" not in text
 

@@ -46,13 +46,13 @@ def test_long_text_goes_on_in_further_lines_of_a_terminal_alone() -> None:
     table.add(["short", "7", "holds"], {"claim": "short"})
     table.add(["twelve_letters and more", "12", "not so: for a reason"], {"claim": "long"})
     assert render([table], Format.TABLE).splitlines()[2:] == [
-        "claim       n  verdict",
-        "---------  --  -------",
-        "short       7  holds",
+        "claim      n  verdict",
+        "--------  --  -------",
+        "short      7  holds",
         "",
-        "twelve_le  12  not so:",
-        "tters and      for a",
-        "more           reason",
+        "twelve_   12  not so:",
+        "letters       for a",
+        "and more      reason",
     ]
     assert "| twelve_letters and more | 12 | not so: for a reason |" in render([table], Format.MD)
 
@@ -495,3 +495,30 @@ def test_a_table_fits_the_terminal_that_it_goes_to(monkeypatch: pytest.MonkeyPat
     assert widest(Terminal()) <= 80
     # A file has no width.
     assert widest(io.StringIO()) > 120
+
+
+def test_a_table_that_goes_on_below_tells_its_rows_apart() -> None:
+    """By the first columns where they are narrow, else by the row's number where rows are alike."""
+    heads = ["session", "authentication", "certificate", "loss"]
+    columns = [Column(head, number=False, whole=True) for head in heads]
+    table = Table("t", [*columns, *(Column(f"figure {at}") for at in range(5))])
+    for at in range(3):
+        table.add(["full", "mutual", "ecdsa_secp256r1", f"{at} %", *["123,456"] * 5], {})
+    first, second = render([table], Format.TABLE, 80).split("\n\n")[1:3]
+    assert first.splitlines()[0].split()[:2] == ["#", "session"]
+    assert [line.split()[0] for line in second.splitlines()[2:]] == ["1", "2", "3"]
+    assert all(len(line) <= 80 for line in [*first.splitlines(), *second.splitlines()])
+    for at, row in enumerate(table.cells):
+        row[0] = f"full {at}"
+    _, second = render([table], Format.TABLE, 80).split("\n\n")[1:3]
+    assert second.splitlines()[2].startswith("full 0 ")
+
+
+def test_a_name_that_is_too_long_is_broken_at_its_underscores() -> None:
+    table = Table("t", [Column("suite", number=False, wrap=24), Column("ms")])
+    table.add(["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 or so", "1"], {})
+    lines = render([table], Format.TABLE).splitlines()[4:]
+    assert [line.split("  ")[0].rstrip() for line in lines] == [
+        "TLS_ECDHE_ECDSA_WITH_",
+        "AES_128_GCM_SHA256 or so",
+    ]

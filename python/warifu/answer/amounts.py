@@ -29,8 +29,10 @@ def size(value: float, half: float = 0.0) -> str:
     if not math.isfinite(value):
         return "unknown"
     value = abs(value)
-    if value < 999.5:
-        return f"{number(value, min(0, _places(value, half, 0.0)))} B"
+    places = min(0, _places(value, half, 0.0))
+    # What rounds to 1000 B is 1.0 kB.
+    if round(value, places) < 1000.0:
+        return f"{number(value, places)} B"
     return f"{number(value / 1e3, min(1, _places(value / 1e3, half / 1e3, 0.0)))} kB"
 
 

@@ -9,7 +9,7 @@ import statistics
 from warifu.answer.model import Badge, Level
 from warifu.compare.gates import Verdict
 from warifu.compare.join import Comparison
-from warifu.report.inputs import assumed_inputs
+from warifu.report.inputs import assumed_figures, named
 from warifu.results import PREDICTED, Results, weakest
 
 #: Names of inputs that are told; the report has all.
@@ -48,13 +48,11 @@ def rests_on(main: Results) -> str:
     trials: an assumed value that is wrong is wrong in all of them."""
     methods = " and ".join(str(one) for one in main.manifest.get("methods") or ["simulated"])
     evidence = weakest([str(one) for one in main.manifest.get("evidence") or []])
-    names = assumed_inputs(main.manifest)
-    if evidence != "assumed" or not names:
+    figures = assumed_figures(main.manifest)
+    if evidence != "assumed" or not figures:
         return f"{methods}, rests on {evidence} values"
-    some = ", ".join(names[:_NAMED])
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    values = f"{len(names)} assumed {'value' if len(names) == 1 else 'values'}"
-    return f"{methods}, rests on {values}: {some}{more}; {_NOT_COUNTED}"
+    values = f"{len(figures)} assumed {'value' if len(figures) == 1 else 'values'}"
+    return f"{methods}, rests on {values}: {named(figures, _NAMED)}; {_NOT_COUNTED}"
 
 
 def _cells(count: int) -> str:

@@ -46,7 +46,7 @@ def answer(
         found = sentences.of_axes(samples, grid, reference)
         headline = sentences.headline(samples, grid, reference)
     # What was asked for by name comes first.
-    found = deadlines.sentences(judged) + found
+    found = deadlines.sentences(judged, _without_costs(main)) + found
     links = {str(one) for settings in main.cases.values() if (one := settings.get("link"))}
     return Answer(
         study=main.study,
@@ -66,6 +66,11 @@ def answer(
         warnings=[*interruptions(predicted, measured), *_warnings(main, comparison)],
         stands_in=question.stands_in(main.manifest)[1],
     )
+
+
+def _without_costs(main: Results) -> list[str]:
+    """The labels of the cases that could not be predicted for lack of costs."""
+    return [str(label) for label in main.manifest.get("without_costs") or []]
 
 
 def _left_out(main: Results) -> list[str]:

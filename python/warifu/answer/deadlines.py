@@ -34,30 +34,44 @@ def of_cases(judged: Sequence[Judged]) -> dict[str, str]:
 _ORDER = [MET, UNDECIDED, MISSED]
 
 
-def sentences(judged: Sequence[Judged]) -> list[str]:
-    """A sentence for each requirement: in which cases it is met, missed and undecided."""
+def sentences(judged: Sequence[Judged], without: Sequence[str] = ()) -> list[str]:
+    """A sentence for each requirement: in which cases it is met, missed and undecided, and in which
+    it is not judged: ``without`` are the labels of those that are not predicted."""
     found = []
     for text in dict.fromkeys(one.requirement.text for one in judged):
         group = [one for one in judged if one.requirement.text == text]
         words = of_cases(group)
         labels = {one.case_id: one.label for one in group}
-        parts = []
-        for word in (MET, MISSED, UNDECIDED):
-            those = [labels[case_id] for case_id, of in words.items() if of == word]
-            if not those:
-                continue
-            if len(words) == 1:
-                parts.append(word)
-            elif len(those) == len(words):
-                parts.append(f"{word} in all {len(words)} cases")
-            else:
-                parts.append(f"{word} in {len(those)} of {len(words)} cases{_named(those)}")
+        valueless = {one.case_id for one in group if one.valueless}
+        metric = group[0].requirement.metric
+        groups = [
+            (
+                word,
+                [labels[one] for one, of in words.items() if of == word and one not in valueless],
+            )
+            for word in (MET, MISSED, UNDECIDED)
+        ]
+        groups.append((f"no value of {metric}", [labels[one] for one in valueless]))
+        groups.append(("not predicted", list(without)))
+        total = len(words) + len(without)
+        parts = [_part(word, those, total) for word, those in groups if those]
+        whys = "; ".join(dict.fromkeys(one.remark for one in group if one.valueless))
+        why = f" ({whys})" if whys else ""
         # A measurement that is too small to be sure leaves a prediction as it is.
         open_ones = [one for one in group if words.get(one.case_id) == UNDECIDED]
         needed = max((one.trials_needed or 0 for one in open_ones), default=0)
         more = f" (at least {needed:,} trials would decide)" if needed else ""
-        found.append(f"{text}: {', '.join(parts)}{more}.")
+        found.append(f"{text}: {', '.join(parts)}{why}{more}.")
     return found
+
+
+def _part(word: str, labels: Sequence[str], total: int) -> str:
+    """`met in 1 of 2 cases (tls 1.3)`."""
+    if total == 1:
+        return word
+    if len(labels) == total:
+        return f"{word} in {'both' if total == 2 else f'all {total}'} cases"
+    return f"{word} in {len(labels)} of {total} cases{_named(labels)}"
 
 
 def _named(labels: Sequence[str]) -> str:

@@ -36,11 +36,41 @@ class Effect:
     most: float
     #: What a connection takes there without it.
     whole: float
+    #: The difference in each combination, with what a connection takes there without it.
+    each: tuple[tuple[Change, float], ...] = ()
 
     @property
     def certain(self) -> bool:
-        """Whether no interval in any of these combinations reaches 0."""
+        """Whether no interval in any of these combinations reaches 0, on the same side of it."""
         return self.change.certain
+
+    @property
+    def saves(self) -> bool:
+        """Whether it surely saves in any of these combinations."""
+        return any(change.interval.high < 0.0 for change, _ in self._every)
+
+    @property
+    def adds(self) -> bool:
+        """Whether it surely adds in any of these combinations."""
+        return any(change.interval.low > 0.0 for change, _ in self._every)
+
+    @property
+    def half(self) -> float:
+        """The widest uncertainty of any of these combinations, which says how many digits count."""
+        widths = [change.interval.half_width for change, _ in self._every]
+        return max((one for one in widths if math.isfinite(one)), default=0.0)
+
+    def below(self, share: float, surely: bool = False) -> bool:
+        """Whether the difference is below this share of the whole in all of these combinations;
+        ``surely`` with all of its interval."""
+        return all(
+            max(map(abs, change.interval) if surely else [abs(change.value)]) < share * abs(whole)
+            for change, whole in self._every
+        )
+
+    @property
+    def _every(self) -> tuple[tuple[Change, float], ...]:
+        return self.each or ((self.change, self.whole),)
 
 
 @dataclass(frozen=True)
@@ -165,6 +195,7 @@ def _effect(
         ordered[0].value,
         ordered[-1].value,
         wholes[len(wholes) // 2],
+        tuple((change, whole(one)) for one, change in changes.items()),
     )
 
 

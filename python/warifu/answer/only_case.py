@@ -9,7 +9,9 @@ from warifu.answer import amounts
 from warifu.answer.samples import Samples
 from warifu.answer.words import STAGES, listed
 from warifu.compare import stats
+from warifu.compare.require import LONGEST_BODY_BYTES
 from warifu.compare.stats import Interval
+from warifu.results import PREDICTED
 
 #: Stages that are named, the longest first, and the least share of one.
 _NAMED, _LEAST = 3, 0.01
@@ -29,7 +31,12 @@ def sentences(samples: Samples, case_id: str) -> list[str]:
     what = "A sample" if main.is_stream(case_id) else "A connection"
     if main.cases[case_id].get("protocol") in {"coap", "dds"} and what == "A connection":
         what = "An exchange"
-    found = [f"{what} takes {shown(0.50)} (median), and {shown(0.99)} at P99."]
+    tail = f"and {shown(0.99)} at P99"
+    if math.isinf(sample.times.quantile(0.99)):
+        tail = "and has no P99, since more than 1 % fail"
+    found = [f"{what} takes {shown(0.50)} (median), {tail}."]
+    if math.isinf(sample.times.quantile(0.50)):
+        found = [f"{what} has no median time, since half of them or more fail."]
     if sample.failed > 0.0:
         found.append(f"{sample.failed * 100:.2g} % of them fail.")
     stages = main.stages(case_id)
@@ -45,7 +52,13 @@ def sentences(samples: Samples, case_id: str) -> list[str]:
     if not math.isnan(sample.up):
         on_link = ""
         if main.distribution(case_id, "bytes.link").values.size:
-            on_link = f"{amounts.size(sample.size.mean())} go over the link, headers and all; "
+            body = main.cases[case_id].get("response_body")
+            # A longer response is not predicted to its end.
+            cut = isinstance(body, int) and body > LONGEST_BODY_BYTES and main.half == PREDICTED
+            until = " until the response's first byte" * cut
+            on_link = (
+                f"{amounts.size(sample.size.mean())} go over the link{until}, headers and all; "
+            )
         found.append(
             f"{on_link}the programs send {amounts.size(sample.up)} up and "
             f"{amounts.size(sample.down)} down."

@@ -5,11 +5,12 @@ holds."""
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from warifu.answer import words
 from warifu.answer.axes import Axis, Grid
+from warifu.compare.require import LONGEST_BODY_BYTES
 from warifu.results import PREDICTED, Results, Setting, duration
 
 #: The machine that a study is about where it names no other (crates/core/model).
@@ -20,13 +21,11 @@ _NAMED = 4
 #: (`tcp_select_initial_window`); the simulated TCP leaves out how it grows, and shrinks by what
 #: the program has not read yet.
 _RECEIVE_WINDOW_BYTES = 64_000
-#: `LONGEST_BODY` of crates/core/model: up to it the last byte of a response is predicted.
-_LONGEST_BODY_BYTES = 131_072
 
 
 def question(results: Results, grid: Grid) -> str:
     """`HTTPS with TLS 1.2 or 1.3, mutual authentication; device gr-peach; ...`."""
-    said = _said(results.manifest)
+    said = {words.key_of(path) for path in _said(results.manifest)}
     stand_in, _ = stands_in(results.manifest)
     varied = {words.key_of(axis.path): axis for axis in grid.axes}
     parts = [_stack(results, varied)]
@@ -48,7 +47,48 @@ def question(results: Results, grid: Grid) -> str:
     named = {"device", "server", "key_store", "link", "rtt", "loss"} | _OF_STACK
     rest = [axis for key, axis in varied.items() if key not in named]
     parts += [f"{words.key_of(axis.path)} {_either(list(axis.values))}" for axis in rest]
+    parts += _other_settings(results.manifest, grid)
     return "; ".join(parts) + "."
+
+
+def _other_settings(manifest: Mapping[str, Any], grid: Grid) -> list[str]:
+    """What else the study or a flag sets that is not so by default."""
+    varied = {axis.path for axis in grid.axes}
+    settings = {path: value for path, value in _said(manifest).items() if path not in varied}
+    shown = {"device", "server", "key_store", "link", "rtt", "loss"} | _OF_STACK
+    parts = []
+    for path, value in settings.items():
+        key = words.key_of(path)
+        if path == "stack" and value.startswith("dds/"):
+            # `dds/warifu/AES-128-GCM`
+            parts += [f"crypto_aead {one}" for one in value.split("/")[2:] if one != _DDS_AEAD]
+        if path in _HEAD or path.partition(".")[0] in {"vary", "require"} or key in shown:
+            continue
+        if value and value not in _DEFAULTS.get(key, ()):
+            parts.append(words.noun(path, value) if key in _SAID_BY_NOUN else f"{key} {value}")
+    return parts
+
+
+#: What a study sets that is no setting of a case.
+_HEAD = {"name", "seed", "trials", "predict_trials"}
+_DDS_AEAD = "AES-256-GCM"
+#: What cases have where nobody says otherwise (crates/core/model), in the words of studies.
+_DEFAULTS: dict[str, tuple[str, ...]] = {
+    "group": ("secp256r1", "P-256"),
+    "certificate": ("ecdsa_secp256r1",),
+    "chain_length": ("1",),
+    "nagle": ("false",),
+    "response_body": ("846 B", "0 B", "0"),
+    "request_body": ("0 B", "0"),
+    "concurrent": ("1",),
+    "session_open": ("false",),
+    "key_share": ("fresh",),
+    "workers": ("1",),
+    "path": ("/",),
+    "crypto_aead": (_DDS_AEAD,),
+    "kind": ("request",),
+}
+_SAID_BY_NOUN = {"nagle", "session_open", "concurrent"}
 
 
 def stands_in(manifest: Mapping[str, Any]) -> tuple[str, str]:
@@ -60,7 +100,7 @@ def stands_in(manifest: Mapping[str, Any]) -> tuple[str, str]:
 
 
 _OF_STACK = {"stack", "protocol", "tls", "session", "authentication", "message_type"}
-_OF_STACK |= {"middleware", "crypto", "crypto_aead"}
+_OF_STACK |= {"middleware", "crypto"}
 
 
 def _stack(results: Results, varied: dict[str, Axis]) -> str:
@@ -77,6 +117,9 @@ def _stack(results: Results, varied: dict[str, Axis]) -> str:
     if versions := _values(results, "tls", varied):
         shown += f" with TLS {versions}"
         sessions = _values(results, "session", varied)
+        if "session" not in varied:
+            # `resumed` is another in each version of TLS.
+            sessions = _said(results.manifest).get("stack.session") or sessions
         if sessions and sessions != "full":
             shown += f", session {sessions}"
         if who := _values(results, "authentication", varied):
@@ -90,21 +133,36 @@ def _default(name: str, shown: str, said: set[str]) -> str:
     return " (this machine, the default)" if shown == _THIS_HOST else " (the default)"
 
 
-def _said(manifest: dict[str, Any]) -> set[str]:
-    """The sections that the study or a flag speaks of."""
+def _said(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """The settings that the study or a flag speaks of, with their values as written; those that
+    were varied without, unless all cases that are left have the same."""
     study = manifest.get("study") or {}
-    paths = [str(path) for path, _ in study.get("overrides") or []]
-    paths += [str(path) for path, _ in manifest.get("vary") or []]
     try:
         table = tomllib.loads(str(study.get("text") or ""))
     except (tomllib.TOMLDecodeError, RecursionError):
-        # A question without a file is its flags, which were looked at.
+        # A question without a file is its flags, which are looked at below.
         table = {}
-    paths += [key for key, value in table.items() if not isinstance(value, dict)]
+    said = dict(_flat(table))
+    said |= {str(path): str(value) for path, value in study.get("overrides") or []}
+    chosen: dict[str, set[str]] = {}
+    for case in manifest.get("cases") or []:
+        for path, value in case["choices"]:
+            chosen.setdefault(str(path), set()).add(str(value))
+    for path, _ in manifest.get("vary") or []:
+        values = chosen.get(str(path), set())
+        said[str(path)] = values.pop() if len(values) == 1 else ""
+    return said
+
+
+def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    """The settings of a study by dotted path."""
     for key, value in table.items():
         if isinstance(value, dict):
-            paths += [f"{key}.{inner}" for inner in value]
-    return {words.key_of(path) for path in paths}
+            yield from _flat(value, f"{above}{key}.")
+        elif isinstance(value, bool):
+            yield f"{above}{key}", str(value).lower()
+        else:
+            yield f"{above}{key}", str(value)
 
 
 def _values(results: Results, column: str, varied: dict[str, Axis], key: str | None = None) -> str:
@@ -162,7 +220,7 @@ def long_payloads(results: Results) -> list[str]:
             "Less certain: requests of more than 64 kB. The server's receive window is not "
             "simulated, and where the server reads late they take a round trip more."
         )
-    if any(_length(one, "response_body") > _LONGEST_BODY_BYTES for one in https):
+    if any(_length(one, "response_body") > LONGEST_BODY_BYTES for one in https):
         said.append(
             "Not included: the end of responses of more than 128 KiB; times and bytes end with "
             "the first byte."

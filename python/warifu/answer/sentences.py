@@ -16,7 +16,7 @@ from warifu.compare import stats
 from warifu.compare.stats import Interval
 from warifu.results import Results
 
-#: Of an axis with more values than this the two that differ most are told.
+#: Of an axis with more values than this the fastest and the slowest are told.
 _MOST_VALUES = 4
 #: A sentence names no more differences of one value than this.
 _MOST_EFFECTS = 6
@@ -28,8 +28,12 @@ _BYTES = 0.05
 _NAMES = {"device", "server", "link", "key_store", "stack", "group", "aead", "cipher_suite"}
 #: So many cases are looked at for the end of their responses.
 _LOOKED_AT = 200
-#: A difference below this share of the whole is said to be so small.
-_SMALL = 0.01
+#: A difference below this share of the whole is said to be so small, and what surely is below that
+#: one is none.
+_SMALL, _NOTHING = 0.01, 0.001
+#: Where some combinations surely have a difference and others do not, those that go the other way
+#: by so much of it are told, too.
+_AGAINST = 0.25
 #: The tail is told where it changes by so much more than the median, and by this share of it.
 _TAIL_FACTOR, _TAIL_SHARE = 2.0, 0.05
 
@@ -40,7 +44,12 @@ class _Teller:
 
     amount: Callable[[float, float], str]
     nothing: str
-    what: str = ""
+    #: Whether the subject is several things, such as `8 connections`.
+    plural: bool = False
+
+    def verb(self, name: str) -> str:
+        """`adds`, or `add` of several."""
+        return name if self.plural else f"{name}s"
 
 
 def of_axes(samples: Samples, grid: Grid, baseline: str) -> list[str]:
@@ -109,24 +118,28 @@ def headline(samples: Samples, grid: Grid, baseline: str) -> str:
 
 def _largest(axis: Axis, value: str, found: Sequence[Effect], finest: float) -> str:
     """The largest difference that is certain; empty where none is."""
-    sure = [one for one in found if one.certain]
-    if not sure:
+    ends = [(one.least, one) for one in found if one.saves]
+    ends += [(one.most, one) for one in found if one.adds]
+    if not ends:
         return ""
-    one = max(sure, key=lambda each: abs(each.change.value))
-    half = one.change.interval.half_width
-    most = max(one.least, one.most, key=abs)
-    # So much more than elsewhere that one number does not say it.
-    least = min(min(abs(each.least), abs(each.most)) for each in sure)
-    elsewhere = len(sure) < len(found) or any(each.change.value * most < 0 for each in sure)
-    up_to = "up to " if elsewhere or abs(most) > 1.05 * least else ""
-    verb = "saves" if one.change.value < 0 else "adds"
-    return f"{words.noun(axis.path, value)} {verb} {up_to}{amounts.time(most, half, finest)}"
+    most, one = max(ends, key=lambda end: abs(end[0]))
+    shown = amounts.time(most, one.half, finest)
+    # More than elsewhere, so that one number does not say it.
+    least = min(min(abs(each.least), abs(each.most)) for each in found)
+    elsewhere = any(not each.certain or each.change.value * most < 0 for each in found)
+    up_to = "up to " if elsewhere or amounts.time(least, one.half, finest) != shown else ""
+    verb = _verb("save" if most < 0 else "add", axis.path, value)
+    return f"{words.noun(axis.path, value)} {verb} {up_to}{shown}"
+
+
+def _verb(name: str, path: str, value: str) -> str:
+    return name if words.plural(path, value) else f"{name}s"
 
 
 def _few(
     samples: Samples, grid: Grid, at: int, reference: str, values: Sequence[str]
 ) -> Sequence[str]:
-    """All values of an axis, or of many the two that differ most."""
+    """All values of an axis, or of many the fastest and the slowest."""
     if len(values) <= _MOST_VALUES:
         return values
     return _extremes(samples, grid, at, reference, values)
@@ -146,7 +159,8 @@ def _of_axis(samples: Samples, grid: Grid, at: int, baseline: str) -> str:
         return ""
     if len(few) < len(values):
         sentence = (
-            f"of {len(axis.values)} values of {axis.path} the two that differ most: {sentence}"
+            f"of the {len(values)} other values of {axis.path} the fastest and the slowest: "
+            f"{sentence}"
         )
     return f"{words.capital(sentence)}."
 
@@ -199,10 +213,11 @@ def _of_choice(choice: Choice, finest: float, first: bool) -> str:
     against = ""
     if first and (len(choice.axis.values) > 2 or words.key_of(choice.axis.path) in _NAMES):
         against = f" against {words.short(choice.axis.path, choice.reference)}"
+    plural = words.plural(choice.axis.path, choice.value)
     in_time = _Teller(
-        lambda value, half: amounts.time(value, half, finest), "no difference in time"
+        lambda value, half: amounts.time(value, half, finest), "no difference in time", plural
     )
-    on_link = _Teller(amounts.size, "")
+    on_link = _Teller(amounts.size, "", plural)
     tail = _of_tail(choice, in_time)
     # Beside the tail the median is a remark.
     time = _told(_as_one(choice.time) if tail else choice.time, in_time)
@@ -225,20 +240,26 @@ def _of_tail(choice: Choice, teller: _Teller) -> str:
     value = abs(worst.change.value)
     if value < _TAIL_FACTOR * median or value < _TAIL_SHARE * worst.whole:
         return ""
-    verb = "saves" if worst.change.value < 0 else "adds"
-    alike = [
-        one for one in choice.tail if one.certain and one.change.value * worst.change.value > 0
-    ]
-    ends = [(abs(end), one) for one in alike for end in (one.least, one.most)]
-    most, of = max(ends, key=lambda end: end[0])
-    least, half = min(end for end, _ in ends), of.change.interval.half_width
-    if len(alike) < len(choice.tail):
-        # Elsewhere it is another matter, or none.
-        return f"{verb} up to {teller.amount(most, half)} to P99"
-    shown = teller.amount(most, half)
-    if most > 1.05 * least:
-        shown = _span(least, most, half, teller)
-    return f"{verb} {shown} to P99"
+    saves = worst.change.value < 0.0
+    alike = [one for one in choice.tail if (one.saves if saves else one.adds)]
+    told = f"{teller.verb('save' if saves else 'add')} {_up_to(alike, choice.tail, saves, teller)}"
+    other = [one for one in choice.tail if (one.adds if saves else one.saves)]
+    if other:
+        # Elsewhere it is another matter.
+        verb = teller.verb("add" if saves else "save")
+        return f"{told} to P99 and elsewhere {verb} {_up_to(other, [], not saves, teller)}"
+    return f"{told} to P99"
+
+
+def _up_to(alike: Sequence[Effect], every: Sequence[Effect], saves: bool, teller: _Teller) -> str:
+    """`2 to 3 ms` of effects that are alike, where these are all and sure; else `up to 3 ms`."""
+    most = max(alike, key=lambda one: -one.least if saves else one.most)
+    least = min(alike, key=lambda one: -one.most if saves else one.least)
+    high, low = (most.least, least.most) if saves else (most.most, least.least)
+    half = max(one.half for one in alike)
+    if len(alike) < len(every) or not every or not all(one.certain for one in alike):
+        return f"up to {teller.amount(high, half)}"
+    return _span(abs(low), abs(high), half, teller)
 
 
 def _as_one(found: Sequence[Effect]) -> list[Effect]:
@@ -252,14 +273,15 @@ def _as_one(found: Sequence[Effect]) -> list[Effect]:
     )
     least, most = min(one.least for one in found), max(one.most for one in found)
     whole = max(one.whole for one in found)
-    return [Effect((), Change(found[len(found) // 2].change.value, hull), least, most, whole)]
+    each = tuple(one for effect in found for one in effect.each)
+    middle = found[len(found) // 2].change.value
+    return [Effect((), Change(middle, hull), least, most, whole, each)]
 
 
 def _of_size(choice: Choice, teller: _Teller) -> str:
     """What becomes of the bytes; empty where that is a small part of them."""
-    known = [one for one in choice.size if abs(one.change.value) >= _BYTES * one.whole]
-    known = [one for one in known if one.certain]
-    if not known:
+    known = [one for one in choice.size if not one.below(_BYTES)]
+    if not any(one.saves or one.adds for one in known):
         return ""
     return _told(choice.size, teller)
 
@@ -298,28 +320,50 @@ def _branches(found: Sequence[Effect]) -> list[list[Effect]]:
 def _phrase(one: Effect, teller: _Teller, depth: int) -> tuple[str, str]:
     """Verb and rest of one difference."""
     where = _where(one.where[depth:])
-    value, interval = one.change.value, one.change.interval
-    half = max(interval.high - value, value - interval.low)
-    small = abs(value) < _SMALL * abs(one.whole) if one.whole else False
-    if not one.certain:
-        if small and max(abs(interval.low), abs(interval.high)) < _SMALL * abs(one.whole):
-            return "makes", f"{teller.nothing or 'no difference'}{where}"
-        low, high = (_signed(end, teller, half) for end in interval)
-        return "makes", f"no certain difference{where} ({low} to {high})"
+    verb, rest = _difference(one, teller)
+    return teller.verb(verb), f"{rest}{where}"
+
+
+def _difference(one: Effect, teller: _Teller) -> tuple[str, str]:
+    """`add` and `2 to 3 ms`: it holds in each combination of the other choices."""
+    if one.below(_NOTHING, surely=True):
+        return "make", teller.nothing or "no difference"
+    if not (one.saves or one.adds):
+        return "make", f"no certain difference ({_from_to(*one.change.interval, one, teller)})"
+    against = max(0.0, one.most) if one.saves else max(0.0, -one.least)
+    if (one.saves and one.adds) or against > _AGAINST * max(abs(one.least), abs(one.most)):
+        return "make", f"a difference of {_from_to(one.least, one.most, one, teller)}"
     least, most = sorted((abs(one.least), abs(one.most)))
-    shown = teller.amount(value, half)
-    if least > 0.0 and most / least > 1.15:
-        shown = _span(least, most, half, teller)
-    if not any(letter in "123456789" for letter in shown):
-        return "makes", f"{teller.nothing or 'no difference'}{where}"
-    return ("saves" if value < 0 else "adds"), f"{shown}{' (below 1 %)' if small else ''}{where}"
+    if one.certain:
+        shown = _span(least, most, one.half, teller)
+    else:
+        # Of some combinations it is not certain that there is any.
+        shown = f"up to {teller.amount(one.least if one.saves else one.most, one.half)}"
+    small = " (below 1 %)" if one.below(_SMALL) else ""
+    if not _tells(shown):
+        return "make", f"a difference too small to tell{small}"
+    return ("save" if one.saves else "add"), f"{shown}{small}"
 
 
 def _span(least: float, most: float, half: float, teller: _Teller) -> str:
-    """`500 B to 1.0 kB`, `1.6 to 2.1 ms`: a unit that both have is said once."""
+    """`500 B to 1.0 kB`, `1.6 to 2.1 ms`: what both have is said once."""
     low, high = teller.amount(least, half), teller.amount(most, half)
+    if low == high:
+        return high
+    if not _tells(low):
+        return f"up to {high}"
     number, _, unit = low.partition(" ")
     return f"{number if high.endswith(f' {unit}') else low} to {high}"
+
+
+def _from_to(low: float, high: float, one: Effect, teller: _Teller) -> str:
+    """`-3 ms to +4 ms`."""
+    return f"{_signed(low, teller, one.half)} to {_signed(high, teller, one.half)}"
+
+
+def _tells(amount: str) -> bool:
+    """Whether an amount is more than 0 as it is shown."""
+    return any(letter in "123456789" for letter in amount) or "without end" in amount
 
 
 def _ranged(found: Sequence[Effect], teller: _Teller) -> str:
@@ -327,9 +371,8 @@ def _ranged(found: Sequence[Effect], teller: _Teller) -> str:
     ends = [min(found, key=lambda one: one.least), max(found, key=lambda one: one.most)]
     shown = []
     for one, value in zip(ends, (ends[0].least, ends[1].most), strict=True):
-        verb = "saves" if value < 0 else "adds"
-        half = one.change.interval.half_width
-        shown.append(f"{verb} {teller.amount(value, half)}{_where(one.where)}")
+        verb = teller.verb("save" if value < 0 else "add")
+        shown.append(f"{verb} {teller.amount(value, one.half)}{_where(one.where)}")
     return f"{shown[0]} at one end and {shown[1]} at the other"
 
 
@@ -345,7 +388,9 @@ def _where(places: Sequence[tuple[str, str]]) -> str:
 def _signed(value: float, teller: _Teller, half: float) -> str:
     if not math.isfinite(value):
         return "unknown"
-    return f"{'-' if value < 0 else '+'}{teller.amount(value, half)}"
+    shown = teller.amount(value, half)
+    sign = ("-" if value < 0 else "+") if _tells(shown) else ""
+    return f"{sign}{shown}"
 
 
 def _round_trips(samples: Samples, grid: Grid, at: int, reference: str) -> str:

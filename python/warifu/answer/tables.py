@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from warifu.answer import words
 from warifu.answer.model import Answer, Change, Row
@@ -12,6 +12,8 @@ from warifu.report.figures import decimals, ms, number
 from warifu.report.table import Column, Table, Value
 
 _MS = 1e6
+#: Letters of a setting's value that is not broken into lines: those of TLS 1.3's suites fit.
+_SHORT = 24
 
 
 def cases_table(found: Answer, limit: int | None = None) -> Table:
@@ -21,7 +23,12 @@ def cases_table(found: Answer, limit: int | None = None) -> Table:
     several = len(found.rows) > 1
     deadline = any(row.deadline for row in rows)
     sized = any(math.isfinite(row.bytes) for row in rows)
-    columns = [Column(_head(path, paths), number=False) for path in paths]
+    columns = [
+        Column(
+            _head(path, paths), number=False, whole=_is_short(row.settings[path] for row in rows)
+        )
+        for path in paths
+    ]
     columns = columns or [Column("case", number=False)]
     columns += [Column("P50 ms"), Column("P99 ms")]
     columns += [Column("+/- ms")] if several else []
@@ -85,6 +92,11 @@ def _head(path: str, paths: Sequence[str]) -> str:
     key = words.key_of(path)
     alone = sum(words.key_of(other) == key for other in paths) == 1
     return (key if alone else path).replace("_", " ")
+
+
+def _is_short(values: Iterable[str]) -> bool:
+    """Whether a column is narrow enough for names that stay in one piece."""
+    return max(map(len, values), default=0) <= _SHORT
 
 
 def _shown(found: Answer, limit: int | None) -> list[Row]:

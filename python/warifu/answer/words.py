@@ -57,7 +57,7 @@ def noun(path: str, value: str) -> str:
         case "response_body" | "request_body":
             return f"a {key.removesuffix('_body')} of {value}"
         case "concurrent":
-            return f"{value} connections at once"
+            return "one connection" if value == "1" else f"{value} connections at once"
         case "session_open":
             return "an open card session" if value == "true" else "opening the card's session"
         case "device" | "server" | "key_store" | "link" | "group" | "aead" | "cipher_suite":
@@ -65,6 +65,12 @@ def noun(path: str, value: str) -> str:
         case "stack" | "crypto_aead" | "dds_aead":
             return value
     return f"{key.replace('_', ' ')} {value}"
+
+
+def plural(path: str, value: str) -> bool:
+    """Whether `noun` is several things, whose verb has no `s`."""
+    key = key_of(path)
+    return key in {"message_type", "coap_type"} or (key == "concurrent" and value != "1")
 
 
 def context(path: str, value: str) -> str:

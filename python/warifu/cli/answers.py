@@ -73,8 +73,8 @@ def show(answered: Answered, form: Format, more: Sequence[Table] = ()) -> None:
     if form is Format.TABLE:
         from warifu.answer.text import below, opening
 
-        found = answered.found
-        text = f"{opening(found, screen.WIDTH)}\n{below(found, screen.WIDTH, TERMINAL_ROWS)}"
+        found, width = answered.found, screen.width(sys.stdout)
+        text = f"{opening(found, width)}\n{below(found, width, TERMINAL_ROWS)}"
         sys.stdout.write(screen.coloured(text, sys.stdout))
         sys.stdout.flush()
         return
@@ -162,15 +162,17 @@ def show_compared(answered: Answered, worst_first: bool) -> None:
     from warifu.cli.ending import failures
 
     warn(answered, Format.TABLE)
-    text = opening(answered.found, screen.WIDTH) + "\n"
+    width = screen.width(sys.stdout)
+    text = opening(answered.found, width) + "\n"
     table = errors(answered, worst_first)
     sys.stdout.write(screen.coloured(text, sys.stdout))
-    screen.show([table], Format.TABLE, width=screen.WIDTH)
+    screen.show([table], Format.TABLE, width=width)
     lines = [
         answered.found.badge.text,
         *(f"failed: {one}" for one in failures(answered.comparison)),
     ]
-    sys.stdout.write("\n" + "".join(paragraph(one, screen.WIDTH) for one in lines))
+    width = min(width, screen.WIDTH)
+    sys.stdout.write("\n" + "".join(paragraph(one, width) for one in lines))
     sys.stdout.flush()
 
 

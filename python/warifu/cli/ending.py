@@ -70,7 +70,7 @@ def show(answered: Answered, options: Shown, ending: Ending) -> None:
     lines.append(("next", next_command(answered, ending)))
     from warifu.answer.text import paragraph
 
-    text += "".join(paragraph(what, screen.WIDTH, f"{name + ':':9}") for name, what in lines)
+    text += "".join(paragraph(what, _width(), f"{name + ':':9}") for name, what in lines)
     sys.stdout.write(screen.coloured(text, sys.stdout))
     sys.stdout.flush()
 
@@ -82,7 +82,12 @@ def _not_measured(ending: Ending) -> str:
 def _opening(answered: Answered) -> str:
     from warifu.answer.text import opening
 
-    return opening(answered.found, screen.WIDTH)
+    return opening(answered.found, _width())
+
+
+def _width() -> int:
+    """Columns of a line: those of a terminal that is narrower than others."""
+    return min(screen.width(sys.stdout), screen.WIDTH)
 
 
 def _brief(answered: Answered) -> str:
@@ -93,7 +98,7 @@ def _brief(answered: Answered) -> str:
     every = [*asked, found.headline or "Nothing was varied.", *found.not_included]
     # A question of the command line has no name; what was asked is not repeated.
     lead = "answer: " if found.study == "question" else f"{found.study}: "
-    return paragraph(lead + " ".join(every), screen.WIDTH)
+    return paragraph(lead + " ".join(every), _width())
 
 
 def failures(comparison: Comparison | None) -> list[str]:

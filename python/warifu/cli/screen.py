@@ -21,8 +21,10 @@ from warifu.printable import is_utf8, printable
 if TYPE_CHECKING:
     from warifu.report.table import Table
 
-#: Columns that every terminal has.
+#: Columns that a usual terminal has, and those of what is no terminal.
 WIDTH = 80
+#: And those that every terminal is taken to have.
+_NARROWEST = 40
 #: Plain progress says something at most this often, s.
 _PLAIN_EVERY_S = 10.0
 
@@ -48,7 +50,7 @@ def counted(count: int, what: str, whats: str | None = None) -> str:
 
 def say(text: str) -> None:
     """A line for people, on stderr; what would end it or move the cursor is escaped."""
-    print(printable(text), file=sys.stderr, flush=True)
+    print(fitted(printable(text), sys.stderr), file=sys.stderr, flush=True)
 
 
 def warn(text: str) -> None:
@@ -74,21 +76,33 @@ def show(
 
 
 def columns(stream: object) -> int | None:
-    """How wide a terminal is, a usual one at least; None for a file or a pipe, which has none."""
+    """How wide a terminal is; None for a file or a pipe, which has no width."""
     if not getattr(stream, "isatty", lambda: False)():
         return None
-    return max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
+    return max(_NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns)
+
+
+def width(stream: object) -> int:
+    """How wide an answer may be: as a terminal is, and usual ones where there is none."""
+    return columns(stream) or WIDTH
 
 
 def fitted(text: str, stream: object, indent: int = 0) -> str:
     """Text whose longer lines go on below, that far from the left, so that they fit the terminal
     that they go to; as it is for a file or a pipe."""
-    width = columns(stream)
-    if width is None:
+    most = columns(stream)
+    if most is None:
         return text
     return "\n".join(
-        textwrap.fill(line, width, subsequent_indent=" " * indent, break_on_hyphens=False)
-        if len(line) > width
+        textwrap.fill(
+            line,
+            most,
+            subsequent_indent=" " * indent,
+            # A path or a command stays in one piece, to be pasted.
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
+        if len(line) > most
         else line
         for line in text.split("\n")
     )
@@ -232,6 +246,8 @@ class TimeLeft:
 
 
 def _span(seconds: float) -> str:
+    # A negative one, of work that is about to end, would be `-0 s`.
+    seconds = max(0.0, seconds)
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

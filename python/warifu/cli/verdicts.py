@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def results_folder(given: Path) -> Path:
-    """A folder of results as given, or that of a study's file."""
+    """A folder of results as given, or that of a study's file, whatever machine was predicted."""
     if given.is_dir():
         return given
     if given.suffix != ".toml":
@@ -32,7 +32,11 @@ def results_folder(given: Path) -> Path:
         raise ResultsError(f"{given}: {what}: name a folder of results or a study file")
     from warifu import study
 
-    return halves.RESULTS / study.load(given).study.name
+    folder = halves.RESULTS / study.name_in(study.read_study(given))
+    if folder != halves.RESULTS and folder.is_dir():
+        return folder
+    # A mistake in the study says more than that there are no results.
+    return halves.RESULTS / study.load(given, stand_in=True).study.name
 
 
 def compare(given: Path) -> Comparison:

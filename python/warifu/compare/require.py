@@ -15,6 +15,11 @@ from warifu.compare.gates import Verdict
 from warifu.compare.stats import Interval
 from warifu.results import PREDICTED, Distribution, Results, metrics
 
+#: What responses have whose last byte comes later than their first, and is predicted
+#: (crates/core/model, Pattern::has_response_done).
+_LAST_BYTE, _SECOND_RECORD_BYTES = "https.response_complete", 15_872
+#: `LONGEST_BODY` of crates/core/model: up to it the last byte of a response is predicted.
+LONGEST_BODY_BYTES = 131_072
 _QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 
 
@@ -66,6 +71,11 @@ class Judged:
     left_out: float = 0.0
 
     @property
+    def valueless(self) -> bool:
+        """Whether the case has no value of the figure at all, so that no trials would decide."""
+        return math.isnan(self.value) and self.verdict is Verdict.UNDECIDED
+
+    @property
     def margin(self) -> float:
         """How far the value is inside its bound, as a share of it; negative beyond."""
         if math.isnan(self.value):
@@ -109,6 +119,14 @@ def judge_all(
 def _unknown(results: Results, case_id: str, requirement: Requirement) -> Judged:
     """The verdict where no connection, or no scenario, gave a value."""
     whose = "scenario" if metrics.is_of_scenario(requirement.metric) else "connection"
+    remark = f"no {whose} gave a value of {requirement.metric}"
+    body = results.cases[case_id].get("response_body")
+    if requirement.metric == _LAST_BYTE and isinstance(body, int):
+        if body < _SECOND_RECORD_BYTES:
+            whole = results.whole(case_id)
+            remark = f"a response below 15.5 KiB ends with its first byte: require {whole} for it"
+        elif body > LONGEST_BODY_BYTES:
+            remark = "the end of responses of more than 128 KiB is not predicted"
     return Judged(
         requirement,
         case_id,
@@ -119,7 +137,7 @@ def _unknown(results: Results, case_id: str, requirement: Requirement) -> Judged
         results.distribution(case_id, metrics.failure_of(requirement.metric)).n,
         Verdict.UNDECIDED,
         None,
-        f"no {whose} gave a value of {requirement.metric}",
+        remark,
         results.evidence(case_id),
     )
 

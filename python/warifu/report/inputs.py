@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,6 +18,10 @@ _COARSEST_NS = 1e6
 _WRITTEN = ("published", "assumed")
 #: What an operation's name begins with; a primitive's does not.
 _ENDS = ("client.", "server.")
+#: The figure that the rest of an operation, beside its primitives, is counted by.
+_INSTRUCTION = "instruction"
+_TIME = re.compile(r"(\d+(?:\.\d+)?)(?: (ns|us|ms|s|min)\b)?")
+_UNITS_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 6e10}
 #: More names than this in a line are not read.
 _NAMED = 4
 
@@ -167,24 +172,84 @@ def _kind(manifest: dict[str, Any], case: dict[str, Any], key: str) -> str:
     return "not stated"
 
 
-def assumed_inputs(manifest: dict[str, Any]) -> list[str]:
-    """The names of the inputs that have no source."""
-    names = dict.fromkeys(
-        str(figure.get("name"))
-        for figure in distinct_inputs(manifest)
-        # What is neglected is assumed to be nothing: listed in the report, but no figure. Of an
-        # older version's figures it is not known which those are.
-        if figure.get("kind") == "assumed" and _what(figure) and figure.get("number") != 0.0
-    )
-    return list(names)
+def assumed_figures(manifest: dict[str, Any]) -> list[dict[str, Any]]:
+    """The inputs that have no source, those first that may move a time furthest."""
+    found = [figure for figure in distinct_inputs(manifest) if _is_assumed(figure)]
+    spent = _spent_ns(manifest)
+    return sorted(found, key=lambda figure: -_at_stake_ns(figure, spent))
+
+
+def tally(manifest: dict[str, Any]) -> str:
+    """How many inputs there are of each kind; what is neglected is no assumed figure."""
+    figures = distinct_inputs(manifest)
+    assumed = len(assumed_figures(manifest))
+    every = [str(figure["kind"]) for figure in figures]
+    counts = {kind: every.count(kind) for kind in KINDS}
+    # Of an older version's figures it is not known which are neglected.
+    if assumed or not _is_older(manifest):
+        neglected, counts["assumed"] = counts["assumed"] - assumed, assumed
+        counts["neglected"] = neglected
+    return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+
+
+def named(figures: Sequence[dict[str, Any]], most: int) -> str:
+    """`a, b and 3 more`: the first names, each once, and how many figures have others."""
+    names = list(dict.fromkeys(str(figure.get("name")) for figure in figures))
+    rest = sum(str(figure.get("name")) not in names[:most] for figure in figures)
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest else "")
+
+
+def _is_assumed(figure: dict[str, Any]) -> bool:
+    # What is neglected is assumed to be nothing: listed in the report, but no figure. Of an older
+    # version's figures it is not known which those are.
+    return bool(figure.get("kind") == "assumed" and _what(figure) and figure.get("number") != 0.0)
+
+
+def _spent_ns(manifest: dict[str, Any]) -> dict[tuple[str, str], float]:
+    """By device and operation what a connection spends on it, at most of all cases; what a recipe
+    has an operation's remainder of instructions cost is below `instruction`."""
+    by_case: dict[tuple[str, str], dict[str, float]] = {}
+    every = [str(case["case_id"]) for case in manifest.get("cases") or []]
+    for cost in manifest.get("costs") or []:
+        spent = float(cost.get("count") or 0) * float(cost.get("mean_ns") or 0.0)
+        parts = {str(cost.get("operation")): spent}
+        parts[_INSTRUCTION] = spent * float(cost.get("remainder") or 0.0)
+        for operation, value in parts.items():
+            cases = by_case.setdefault((str(cost.get("device")), operation), {})
+            for case_id in cost.get("cases") or every:
+                cases[case_id] = cases.get(case_id, 0.0) + value
+    return {key: max(cases.values(), default=0.0) for key, cases in by_case.items()}
+
+
+def _at_stake_ns(figure: dict[str, Any], spent: dict[tuple[str, str], float]) -> float:
+    """How far a figure may move a connection's time: the width of its band, as often as the
+    figure is spent. One without a band may be anything."""
+    low, high = _band_ns(str(figure.get("value") or ""))
+    if figure.get("unit") not in {None, "ns"} or high <= 0.0:
+        return 0.0
+    what = _what(figure)
+    once = high - low if high > low else high
+    middle = float(figure.get("number") or 0.0) or (low + high) / 2.0
+    whole = spent.get((str(what.get("owner")), str(what.get("key"))), 0.0)
+    times = whole / middle
+    # A primitive's calls are not listed; it is called once at least.
+    return once * (times if what.get("key") == _INSTRUCTION else max(1.0, times))
+
+
+def _band_ns(value: str) -> tuple[float, float]:
+    """The ends of a time as it is shown: `20 to 45 ns`, `mean 3 us, 1 us to 5 us`, `[1 ms, 2 ms]`,
+    or `150 ms`; 0 where it is none."""
+    shown = value.partition(", ")[2] if value.startswith("mean ") else value
+    unit, ends = 0.0, []
+    for digits, name in reversed(_TIME.findall(shown)):
+        unit = _UNITS_NS.get(name, unit)
+        ends.append(float(digits) * unit)
+    return (min(ends), max(ends)) if ends else (0.0, 0.0)
 
 
 def _without_source(manifest: dict[str, Any]) -> Iterable[str]:
-    names = assumed_inputs(manifest)
-    if names:
-        some = ", ".join(names[:_NAMED])
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        yield f"Assumed, without a source: {some}{more}."
+    if figures := assumed_figures(manifest):
+        yield f"Assumed, without a source: {named(figures, _NAMED)}."
 
 
 def _unused_key_stores(manifest: dict[str, Any]) -> Iterable[str]:

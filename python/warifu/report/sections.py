@@ -12,7 +12,7 @@ from warifu.report.charts import Band, cdf
 from warifu.report.content import Content
 from warifu.report.figures import count
 from warifu.report.verdicts import validation
-from warifu.results import KINDS, MEASURED, PREDICTED
+from warifu.results import MEASURED, PREDICTED
 
 
 def distributions(content: Content) -> str:
@@ -193,11 +193,10 @@ def inputs(content: Content) -> str:
     table = inputs_room.inputs_table(content.predicted.manifest)
     if not table.cells:
         return ""
-    kinds = [row[2] for row in table.cells]
-    tally = ", ".join(f"{kinds.count(kind)} {kind}" for kind in KINDS if kind in kinds)
+    tally = inputs_room.tally(content.predicted.manifest)
     intro = (
-        f"{len(kinds)} figures: {tally}. A result rests on the weakest evidence among its inputs; "
-        "assumed figures have no source."
+        f"{len(table.cells)} figures: {tally}. A result rests on the weakest evidence among its "
+        "inputs; assumed figures have no source."
     )
     origins = inputs_room.origins(content.predicted.manifest)
     body = "".join(map(markup.paragraph, [intro, *origins])) + markup.table(

@@ -75,7 +75,8 @@ def render(
     JSON begins with the ``answer``, if there is one.
 
     For people in terminals text is broken into lines so that a table fits ``width`` columns; where
-    its numbers alone do not, it goes on below with its first columns repeated.
+    its numbers alone do not, it goes on below with its first columns repeated, or with the numbers
+    of its rows.
     """
     if form is not Format.JSON:
         tables = [_printable(table) for table in tables]
@@ -148,8 +149,9 @@ def _plain(table: Table, width: int | None) -> str:
 
 
 def _side_by_side(table: Table, width: int | None) -> list[Table]:
-    """The table in parts that fit the width, each with the columns that come before the numbers, or
-    the first alone where those are wide."""
+    """The table in parts that fit the width, each with the columns that come before the numbers;
+    where those are wide, with the first alone, or the row's number where that tells no rows apart.
+    """
     widths = [_width(table, at) for at in range(len(table.columns))]
     if width is None or sum(widths) + 2 * (len(widths) - 1) <= width:
         return [table]
@@ -157,6 +159,9 @@ def _side_by_side(table: Table, width: int | None) -> list[Table]:
     lead = list(range(max(1, first)))
     if sum(widths[at] + 2 for at in lead) > width // 2:
         lead = [0]
+        if len({row[0] for row in table.cells}) < len(table.cells):
+            table = _numbered(table)
+            widths = [_width(table, at) for at in range(len(table.columns))]
     parts: list[list[int]] = []
     used = 0
     for at in range(len(lead), len(widths)):
@@ -176,6 +181,12 @@ def _side_by_side(table: Table, width: int | None) -> list[Table]:
         )
         for part in parts
     ]
+
+
+def _numbered(table: Table) -> Table:
+    """The same with the number of each row before it."""
+    cells = [[str(at), *row] for at, row in enumerate(table.cells, start=1)]
+    return replace(table, columns=[Column("#"), *table.columns], cells=cells)
 
 
 def _width(table: Table, at: int) -> int:
@@ -218,9 +229,24 @@ def _wrapped(cells: Sequence[str], columns: Sequence[Column]) -> list[list[str]]
 
 
 def _lines(text: str, width: int) -> list[str]:
-    """Broken at spaces, and at hyphens where a name alone is too long."""
+    """Broken at spaces, and at hyphens and underscores where a name alone is too long."""
     long = max(map(len, text.split()), default=0) > width
-    return textwrap.wrap(text, width, break_on_hyphens=long) or [""]
+    if not (long and "_" in text):
+        return textwrap.wrap(text, width, break_on_hyphens=long) or [""]
+    lines = [""]
+    for word in text.split():
+        gap = " " if lines[-1] else ""
+        for piece in [word] if len(word) <= width else _PIECES.findall(word):
+            if len(lines[-1]) + len(gap) + len(piece) <= width:
+                lines[-1] += gap + piece
+            else:
+                lines += textwrap.wrap(piece, width)
+            gap = ""
+    return [line for line in lines if line] or [""]
+
+
+#: A part of a name, with the sign that ends it.
+_PIECES = re.compile(r"[^_-]*[_-]+|[^_-]+")
 
 
 def _markdown(table: Table) -> str:

@@ -92,7 +92,7 @@ def _of_cases(requirement: str, group: Sequence[Judged]) -> str:
     ):
         count_of = sum(one.verdict is verdict for one in group)
         if count_of == every:
-            cases = "the only case" if every == 1 else f"all {every} cases"
+            cases = {1: "the only case", 2: "both cases"}.get(every, f"all {every} cases")
             words.append(f"{what} {cases}")
         elif count_of:
             words.append(f"{what} {count_of} of {every} cases")

@@ -16,9 +16,9 @@ import pytest
 from support.commands import Run
 from support.paths import ROOT
 from support.synthetic import Cell, study
-from warifu import study as studies
-from warifu.cli import screen
+from warifu.cli import answers, screen
 from warifu.cli.errors import FAILED, OK, USAGE
+from warifu.cli.formats import Format
 from warifu.results import read_manifest
 from warifu.results.repeating import command
 
@@ -232,51 +232,6 @@ def test_a_printed_command_runs_as_it_is_printed(warifu: Run) -> None:
     assert sorted(before["study"]["overrides"]) == sorted(after["study"]["overrides"])
 
 
-def test_the_shipped_machine_stands_in_for_one_never_calibrated(
-    warifu: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(studies, "profile_folders", lambda: [_without_host()])
-    assert warifu("init", "meter.toml")[0] == OK
-    code, out, err = warifu("run", "meter.toml", "--set", "predict_trials=100", "--out", "m")
-    said = " ".join(out.split())
-    assert code in {OK, FAILED}
-    assert "This machine was never calibrated, so xeon-2-5-ghz-vm, which comes" in err
-    assert "device xeon-2-5-ghz-vm (stands in for this machine)" in said
-    assert "another machine was predicted" in said and "calibrate host --for meter.toml" in said
-    manifest = read_manifest(Path("m") / "predicted")
-    assert "stands in for it" in manifest["warnings"][0]
-    assert "never calibrated" in (Path("m") / "report.html").read_text()
-    assert warifu("measure", "meter.toml")[0] == USAGE
-
-
-def _without_host() -> Path:
-    """The shipped profiles, whether or not this machine was calibrated."""
-    place = Path("profiles-alone").absolute()
-    for file in (ROOT / "profiles").rglob("*.toml"):
-        target = place / file.relative_to(ROOT / "profiles")
-        if file.stem != "this-host" and not target.exists():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.symlink_to(file)
-    return place
-
-
-def test_what_a_calibration_says_of_itself_stays(
-    warifu: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = _without_host()
-    shipped = (ROOT / "profiles" / "devices" / "xeon-2-5-ghz-vm.toml").read_text()
-    text = shipped.replace('name = "xeon-2-5-ghz-vm"', 'name = "this-host"', 1)
-    (place / "devices" / "this-host.toml").write_text(text)
-    record = {"details": {"warnings": ["other work took up to 97% of the processors"]}}
-    (place / "devices" / "this-host.calibration.json").write_text(json.dumps(record))
-    monkeypatch.setattr(studies, "profile_folders", lambda: [place])
-    _, out, err = warifu("predict", "--set", "predict_trials=50", "--out", "h")
-    assert "The calibration of this-host: other work took up to 97% of the processors." in err
-    assert "device this-host (this machine, the default)" in " ".join(out.split())
-    warifu("report", "h")
-    assert "other work took up to 97% of the processors" in (Path("h") / "report.html").read_text()
-
-
 def test_cases_without_costs_are_left_out_where_others_have_them(warifu: Run) -> None:
     code, out, err = warifu(
         "predict", *ENDS[2:], "--device", "gr-peach", "--authentication", "server",
@@ -325,3 +280,31 @@ def test_a_case_without_costs_meets_no_requirement(warifu: Run, tmp_path: Path) 
     assert code == OK and "Not predicted: device gr-peach" in out
     code, out, _ = warifu(*question, "--require", "https.establishment.p99 < 100 s")
     assert code == FAILED and "https.establishment.p99 < 100 s: met" in out
+
+
+class _Terminal(io.StringIO):
+    """A terminal of so many columns."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_an_answer_is_as_wide_as_its_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    folder = study(tmp_path / "s", GRID, n=100)
+    out, err = _Terminal(), _Terminal()
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("sys.stdout", out)
+    monkeypatch.setattr("sys.stderr", err)
+    answers.show(answers.of_halves(folder / "predicted", None, None, None), Format.TABLE)
+    screen.warn("a machine stands in for this one, " * 5 + "and results: " + "x" * 90)
+    lines = [*out.getvalue().splitlines(), *err.getvalue().splitlines()[:-1]]
+    assert max(map(len, lines)) <= columns
+    assert "x" * 90 in err.getvalue()
+
+
+def test_a_negative_time_left_is_none() -> None:
+    assert screen._span(-0.3) == "0 s"
