@@ -14,7 +14,7 @@ from warifu.results import PREDICTED, Results, weakest
 
 #: Names of inputs that are told; the report has all.
 _NAMED = 2
-_NOT_COUNTED = "how far assumed values are off is not in the intervals"
+_NOT_COUNTED = "how far assumed values are off is in P95 and P99, not in the intervals"
 
 
 def badge(main: Results, comparison: Comparison | None) -> Badge:
@@ -45,7 +45,8 @@ def badge(main: Results, comparison: Comparison | None) -> Badge:
 
 def rests_on(main: Results) -> str:
     """`simulated, rests on 2 assumed values: lte-m jitter, lte-m rtt; ..`. Intervals are of the
-    trials: an assumed value that is wrong is wrong in all of them."""
+    trials: an assumed value that is wrong is wrong in all of them. Where a device's figure has a
+    band, each trial is of another board, which widens what the trials take."""
     methods = " and ".join(str(one) for one in main.manifest.get("methods") or ["simulated"])
     evidence = weakest([str(one) for one in main.manifest.get("evidence") or []])
     figures = assumed_figures(main.manifest)

@@ -221,11 +221,28 @@ def _speeds(text: str) -> dict[str, float]:
     for one in primitives if isinstance(primitives, list) else []:
         if not isinstance(one, dict) or not isinstance(name := one.get("name"), str):
             continue
-        said = one.get("per_byte", "0 ns")
-        byte = _plain_ns(said.get("value") if isinstance(said, dict) else said)
+        byte = _byte_ns(one.get("per_byte", "0 ns"))
         if byte is not None:
             found[name] = byte
     return found
+
+
+def _byte_ns(said: object) -> float | None:
+    """A time for a byte, or a law of such times in its middle."""
+    if not isinstance(said, dict):
+        return _plain_ns(said)
+    law = said.get("quantiles")
+    if law is None:
+        return _plain_ns(said.get("value"))
+    scale = {"ns": 1.0, "us": 1e3, "ms": 1e6}.get(str(said.get("unit")))
+    try:
+        values = [float(one) for one in (law.split() if isinstance(law, str) else law)]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    if scale is None or not values:
+        return None
+    middle = (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2 * scale
+    return middle if 0.0 <= middle < math.inf else None
 
 
 def _plain_ns(said: object) -> float | None:

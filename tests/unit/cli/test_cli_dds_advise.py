@@ -32,7 +32,7 @@ def test_answer_for_a_raspberry_pi_3(warifu: Run, payload: str) -> None:
 
 def test_first_line_says_what_its_band_leaves_out(warifu: Run) -> None:
     _, out, _ = warifu(*PI, "--payload", "1 MiB")
-    sentence = "The time for each byte is one number, which rests on assumed values, and not in"
+    sentence = "The time for each byte is taken as one number, which rests on assumed values, and"
     assert sentence in out.splitlines()[0]
 
 
