@@ -171,8 +171,10 @@ def _instruction(device: Device, corpus: Corpus) -> tuple[float | None, str]:
 
 
 def _is_c(device: Device, known: Known, count: float) -> bool:
-    """Whether a figure of SHA-256 is of C. Where nothing says so: no core that begins one
-    instruction in a cycle executes C that quickly."""
+    """Whether a figure of SHA-256 prices C. Where nothing says so: no core that begins one
+    instruction in a cycle executes C that quickly. Of a call alone no byte's part is known."""
+    if known.byte_ns <= 0:
+        return False
     if known.code is not None or cores.family(device.core) not in cores.ONE_A_CYCLE:
         return known.code in {Code.C, None}
     return known.byte_ns / count * (device.clock_hz or 0) / 1e9 > _FEWEST_CYCLES

@@ -114,6 +114,26 @@ def test_hashing_in_hardware_prices_no_instruction(warifu: Run) -> None:
     assert "SHA-256 in C of" in err
 
 
+@pytest.mark.parametrize("core", [("--core", "cortex-a53"), ()])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "primitive,value,unit\nhash.sha-256,5,us\n",
+        # The first column is slow, so that a byte of the line through both takes nothing.
+        "type             16 bytes     16384 bytes\nsha256             0.10k     999999.00k\n",
+    ],
+)
+def test_a_hash_without_its_bytes_prices_no_instruction(
+    warifu: Run, content: str, core: tuple[str, ...]
+) -> None:
+    Path("h.txt").write_text(content)
+    _, out, err = warifu("import", "h.txt", "--name", "dev", "--clock", "1GHz", *core, "-n")
+    known = figures(tomllib.loads(out))
+    assert band(known["instruction"]["warm"])[0] > 0.05
+    assert known["x509.parse"]["warm"]["quantiles"][0] > 1000  # type: ignore[index]
+    assert "SHA-256 in C of" in err
+
+
 def test_what_is_said_of_an_import_fits_a_terminal(warifu: Run) -> None:
     file = OUTPUTS / "openssl-3.0.txt"
     code, _, err = warifu("import", file, "--name", "board", "--clock", "80MHz", "--core", "m4")
