@@ -240,6 +240,25 @@ def test_own_prices_of_instructions_and_certificates_stay(
     assert (made["instruction"]["warm"], made["x509.parse"]["warm"]) == (written, "1500000 ns")
 
 
+@pytest.mark.parametrize(
+    ("row", "warm"),
+    [
+        ("instruction,1,cycles", "0.3333 ns"),
+        ("instruction,0.8,ns", "0.8 ns"),
+        ("instruction,0.0008,us", "0.8 ns"),
+        ("instruction,21,ns", "21 ns"),
+    ],
+)
+def test_an_instruction_may_be_finer_than_a_nanosecond(warifu: Run, row: str, warm: str) -> None:
+    Path("own.csv").write_text(f"primitive,value,unit\n{row}\n")
+    code, out, err = warifu("import", "own.csv", "--core", "cortex-a53", "--clock", "3GHz", "-n")
+    assert code == OK, err
+    known = figures(tomllib.loads(out))
+    assert (known["instruction"]["warm"], known["instruction"]["kind"]) == (warm, "measured")
+    low, _ = known["x509.parse"]["warm"]["quantiles"]  # type: ignore[index]
+    assert low == pytest.approx(10_536 * float(warm.removesuffix(" ns")), rel=1e-3)
+
+
 def test_hostile_files(warifu: Run, tmp_path: Path) -> None:
     large = tmp_path / "large.txt"
     large.write_bytes(b"x" * 4_000_001)

@@ -145,6 +145,13 @@ def test_plain_table() -> None:
     assert "--clock" in {one.what: one.why for one in without.left_out}["hash.sha-256"]
 
 
+def test_a_byte_may_be_finer_than_a_nanosecond() -> None:
+    text = "primitive,value,unit\nhash.sha-256,0.8,ns/byte\nhash.sha-384,2,ms/byte\n"
+    known = figures(recognise(text.encode(), "t.csv"))
+    assert known["hash.sha-256"].byte_ns == pytest.approx(0.8)
+    assert known["hash.sha-384"].byte_ns == pytest.approx(2e6)
+
+
 def test_noise_of_terminals_changes_nothing() -> None:
     plain = (OUTPUTS / "wolfcrypt-4.4.txt").read_text()
     expected = read("wolfcrypt-4.4.txt").figures

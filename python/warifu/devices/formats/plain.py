@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from warifu import _core
 from warifu.devices.figures import Collected, Figure, Output, of_stream
-from warifu.devices.quantities import NotUnderstood, byte_ns, call_ns
+from warifu.devices.quantities import NotUnderstood, byte_ns, call_ns, fine_ns
 from warifu.devices.text import number
 
 TOOL = "table of primitives"
@@ -70,4 +70,6 @@ def _figure(name: str, value: str, unit: str, clock_hz: int | None) -> Figure:
         if not name.startswith(_STREAMS):
             raise NotUnderstood(f"{unit} is for what takes bytes: expected a time such as ms")
         return of_stream(name, byte_ns(f"{value} {unit}"))
+    if name == "instruction":
+        return Figure(name, fine_ns(f"{value} {unit}"))
     return Figure(name, call_ns(f"{value} {unit}"))
