@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.paths import ROOT
+from warifu import _core
 from warifu.devices.errors import DeviceError
 from warifu.devices.figures import Code, Figure, Output
 from warifu.devices.recognise import recognise
@@ -143,6 +144,30 @@ def test_plain_table() -> None:
     assert "expected a duration" in why["ecdh.derive.secp256r1"]
     without = recognise(text.encode(), "t.csv")
     assert "--clock" in {one.what: one.why for one in without.left_out}["hash.sha-256"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["sign.ecdsa_secp256r1", "ecdh.derive.secp256r1", "sign.ed25519", "instruction", "x509.parse"],
+)
+@pytest.mark.parametrize("unit", ["cycles/byte", "ns/byte", "MB/s"])
+def test_what_takes_no_bytes_has_no_figure_by_the_byte(name: str, unit: str) -> None:
+    text = f"primitive,value,unit\nhash.sha-256,30,cycles/byte\n{name},5,{unit}\n"
+    output = recognise(text.encode(), "t.csv", clock_hz=64_000_000)
+    assert [one.primitive for one in output.figures] == ["hash.sha-256"]
+    (left,) = output.left_out
+    assert (left.what, left.why) == (
+        name,
+        f"{unit} is for what takes bytes: expected a time such as ms",
+    )
+
+
+@pytest.mark.parametrize("name", _core.primitives())
+@pytest.mark.parametrize("unit", ["cycles/byte", "cycles", "ms", "MB/s"])
+def test_every_primitive_can_be_in_a_table(name: str, unit: str) -> None:
+    text = f"primitive,value,unit\n{name},5,{unit}\n"
+    with contextlib.suppress(DeviceError):
+        recognise(text.encode(), "t.csv", clock_hz=64_000_000)
 
 
 def test_a_byte_may_be_finer_than_a_nanosecond() -> None:
