@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _SERVER = "xeon-2-5-ghz-vm"
 #: How many names of a long list are said.
 _SAID = 4
+#: How many reasons: those that quote a row may be as many as rows.
+_REASONS = 12
 
 
 def corpus() -> Corpus:
@@ -112,10 +114,18 @@ def say_added(made: Made) -> None:
 
 def say_left_out(left_out: Sequence[LeftOut]) -> None:
     """What was left out, by the reason."""
-    for why, count in Counter(one.why for one in left_out).most_common():
-        names = list(dict.fromkeys(one.what for one in left_out if one.why == why))
-        more = f", and {len(names) - _SAID} more" if len(names) > _SAID else ""
-        _say(f"left out ({count}), {why}: {', '.join(names[:_SAID])}{more}")
+    names: dict[str, dict[str, None]] = {}
+    for one in left_out:
+        names.setdefault(one.why, {})[one.what] = None
+    counts = Counter(one.why for one in left_out)
+    for why, count in counts.most_common(_REASONS):
+        said = list(names[why])[:_SAID]
+        more = f", and {len(names[why]) - _SAID} more" if len(names[why]) > _SAID else ""
+        _say(f"left out ({count}), {why}: {', '.join(said)}{more}")
+    others = counts.most_common()[_REASONS:]
+    if others:
+        rows = sum(count for _, count in others)
+        _say(f"left out ({rows}), for {screen.counted(len(others), 'other reason')}")
 
 
 def say_next(name: str) -> None:

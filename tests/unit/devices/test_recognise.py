@@ -317,3 +317,52 @@ def test_no_line_takes_long_to_be_refused(line: str) -> None:
         recognise(content, "x.txt")
     # Where a separator may be blanks as well, it was more than 20 s.
     assert time.process_time() - begun < 5
+
+
+def filled(begin: str, filler: str, end: str = "x") -> str:
+    """A line of the most characters that are read."""
+    return (begin + filler * 1000)[: 1000 - len(end)] + end
+
+
+CSV_CALLS = "Algorithm,key size,operation,avg ms,ops/sec\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "line"),
+    [
+        ("", filled("", "LMS")),
+        ("", filled("", "LMS-")),
+        ("", filled("", "XMSS ")),
+        ("", filled("", "KYBER ")),
+        ("", filled("KYBER", "1", " sign 1 ops took 1 sec, avg 1 ms")),
+        ("", filled("", "ECDSA [ A ] 256 sign ", "1 ops took 1 sec, avg 1 ms")),
+        ("", filled("ECDSA ", " ", "sign 1 ops took 1 sec, avg 1 ms")),
+        ("", filled("ECDSA [", " ", "1 ops took 1 sec, avg 1 ms")),
+        ("", filled("", "A/", " 1 KiB took 1 seconds, 1 KiB/s")),
+        ("", filled("", "1 KiB took 1 seconds, ")),
+        (CSV_CALLS, filled("", "A-")),
+        (CSV_CALLS, filled("A [", " ")),
+        (CSV_CALLS, filled("A,1,", "a ")),
+        ("Algorithm,MB/s,\n", filled("", "A/A ")),
+        ("", filled("rsa 1 bits 1s 1s 1s 1s", " ")),
+        ("", filled("rsa 1 bits ", "1s ")),
+        ("", filled("rsa 1 bits ", "1")),
+        ("", filled("1 bits ecdsa (a) ", " ")),
+        ("", filled("1 bits ecdsa (a) 1s 1s ", "1")),
+        ("type 16 bytes\n", filled("sha256 ", "1 ")),
+        ("", filled("RSA-", "1 ")),
+        ("", filled("AES ", ".")),
+        ("scheme,implementation,\n", filled("a", " ")),
+        ("scheme,implementation,\n", filled("a,", "a")),
+        ("scheme,implementation,\n", filled("a (", "1")),
+        (HEAD, filled("a", ".a")),
+        (HEAD, filled("a.a", "\t")),
+    ],
+)
+def test_time_grows_with_the_length_of_a_line(head: str, line: str) -> None:
+    """A tenth of the longest file, each line of which is behind the head that it needs."""
+    begun = time.process_time()
+    with contextlib.suppress(DeviceError):
+        recognise(f"{head}{line}\n".encode() * 400, "x.txt")
+    # Each takes less than 0.5 s; expressions that try all ways took 4 to 48.
+    assert time.process_time() - begun < 3
