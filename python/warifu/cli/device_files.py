@@ -62,10 +62,8 @@ def library(wanted: str | None, read: str | None) -> str | None:
 def write(made: Made, force: bool, dry_run: bool) -> Path | None:
     """Writes a profile where `predict` finds it, or prints it. Raises typer.BadParameter for a
     name that is taken."""
-    from warifu import _core, study
+    from warifu import study
 
-    # What is written can be read: a mistake is ours, and is told before a file is there.
-    _core.device(made.name, made.text, f"{made.name}.toml")
     if dry_run:
         sys.stdout.write(made.text)
         return None

@@ -7,6 +7,7 @@ import math
 import re
 from dataclasses import dataclass
 
+from warifu import _core
 from warifu.devices import cores
 from warifu.devices.catalog import Device
 from warifu.devices.errors import DeviceError
@@ -132,7 +133,16 @@ def _made(draft: Draft, corpus: Corpus, head: str) -> Made:
         head,
         "What is measured is the benchmark's. All that is scaled is assumed: see its note.",
     ]
-    return Made(draft.name, toml(draft, completed, lines), draft, completed)
+    text = toml(draft, completed, lines)
+    try:
+        _core.device(draft.name, text, "it")
+    except _core.WarifuError as error:
+        # No file has it yet, so that its text names none that could be mended.
+        raise DeviceError(
+            f"{draft.name}: at a clock of {_clock(round(draft.clock_hz))} no profile can be made "
+            f"({error}): check --clock and the figures that were given"
+        ) from None
+    return Made(draft.name, text, draft, completed)
 
 
 def _code(device: Device, corpus: Corpus) -> Code:

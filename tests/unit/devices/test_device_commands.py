@@ -336,6 +336,30 @@ def test_device_from_its_clock_alone(warifu: Run) -> None:
     assert 2 < high / low < 200
 
 
+@pytest.mark.parametrize("clock", ["32kHz", "80kHz"])
+def test_a_slow_clock_cuts_bands_below_what_a_profile_can_have(warifu: Run, clock: str) -> None:
+    board = ("--core", "cortex-m0", "--clock", clock)
+    assert warifu("init", "device", "low", *board)[0] == OK
+    aead = figures(profile("low"))["aead.seal.AES_256_GCM"]
+    assert band(aead["per_byte"])[-1] < 1e9
+    assert str(aead["note"]).endswith("; a byte's is cut below 1 s")
+    Path("own.csv").write_text("primitive,value,unit\nsign.ecdsa_secp256r1,45,s\n")
+    code, _, err = warifu("import", "own.csv", *board, "--dry-run")
+    assert code == OK, err
+
+
+def test_what_no_profile_can_have_names_the_clock(
+    warifu: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("warifu.devices.profile._LONGEST_RATE_NS", 1e12)
+    code, _, err = warifu("init", "device", "low", "--core", "cortex-m0", "--clock", "32kHz")
+    assert code == USAGE
+    line = one_line(err)
+    assert line.startswith("warifu: low: at a clock of 32 kHz no profile can be made (")
+    assert line.endswith("check --clock and the figures that were given")
+    assert "low.toml" not in line and not Path("profiles").exists()
+
+
 def test_study_and_device_are_told_apart(warifu: Run) -> None:
     code, out, _ = warifu("init", "--list")
     assert code == OK and "smart-meter" in out
