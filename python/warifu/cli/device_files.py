@@ -95,7 +95,13 @@ def refuse_taken(name: str) -> None:
 
 
 def say_added(made: Made) -> None:
-    """What was scaled, from which device, and how far to trust it."""
+    """What is assumed: what follows from measured figures, what was scaled, from which device, and
+    how far to trust it."""
+    derived = [one.figure for one in made.draft.given if not one.figure.is_read]
+    if derived:
+        screen.say(f"derived from what was measured, and so assumed ({len(derived)}):")
+    for figure in derived:
+        _say(figure.derived, f"  {figure.primitive:<28}")
     scaled = made.completed.scaled
     if scaled:
         screen.say(f"scaled from other devices, and so assumed ({len(scaled)}):")

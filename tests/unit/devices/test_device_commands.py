@@ -69,6 +69,20 @@ def test_from_a_benchmark_to_an_answer(warifu: Run) -> None:
     assert json.loads(out)["answer"]
 
 
+@pytest.mark.parametrize("file", ["mbedtls-2.28", "mbedtls-3.6-nxp", "bearssl-0.6", "openssl-3.0"])
+def test_all_that_is_assumed_is_told(warifu: Run, file: str) -> None:
+    given = ("--name", "board", "--core", "m4", "--clock", "96MHz")
+    code, _, err = warifu("import", OUTPUTS / f"{file}.txt", *given)
+    assert code == OK
+    counts = re.findall(r"and so assumed \((\d+)\):", err)
+    told = set(re.findall(r"^  (\S+) +\S", err, re.MULTILINE))
+    # What follows from the price of an instruction has a sentence of its own.
+    rows = figures(profile("board")).items()
+    assumed = {name for name, row in rows if row["kind"] == "assumed"}
+    assert told == assumed - {"instruction", "x509.parse"}
+    assert sum(map(int, counts)) == len(told)
+
+
 def test_a_slip_in_a_profile_of_ones_own_widens_no_other_band(warifu: Run) -> None:
     def made() -> str:
         code, out, err = warifu("init", "device", "meter", *FIGURES, *BOARD, "--dry-run")

@@ -214,6 +214,21 @@ def test_mbedtls_key_exchange_is_divided() -> None:
     assert sum_ns > both["ecdh.derive.x25519"].call_ns > 0
 
 
+def test_each_line_of_an_mbedtls_key_exchange_is_used_or_told() -> None:
+    left = {one.what: one.why for one in read("mbedtls-2.28.txt").left_out}
+    alone = "takes no longer than ECDH-secp256r1 handshake alone"
+    assert left["ECDHE-secp256r1 handshake"] == alone
+    assert left["ECDHE-secp256r1 full handshake"] == "ECDHE-secp256r1 handshake was given"
+    assert left["ECDHE-Curve25519 handshake"] == "ECDHE-x25519 handshake was given before"
+    sign = b"  ECDSA-secp256r1  :  7.33 sign/s\n"
+    (none,) = recognise(b"  ECDHE-secp256r1  :  0.00 handshake/s\n" + sign, "m").left_out
+    assert (none.what, none.why) == ("ECDHE-secp256r1 handshake", NO_TIME)
+    cycles = b"  ECDHE-secp256r1  :  9000000 cycles/handshake\n" + sign
+    (none,) = recognise(cycles, "m").left_out
+    assert "add --clock" in none.why
+    assert len(recognise(cycles, "m", clock_hz=64_000_000).figures) == 3
+
+
 def test_openssl_as_text_and_for_machines() -> None:
     text, machine = figures(read("openssl-3.0.txt")), figures(read("openssl-3.0-mr.txt"))
     assert machine["sign.rsa-2048"].call_ns == pytest.approx(1e9 / 3945)
