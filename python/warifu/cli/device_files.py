@@ -109,10 +109,31 @@ def say_added(made: Made) -> None:
         how = "by the clock" if one.by == "clock" else f"by {one.by}"
         band = f", within {one.band()}" if math.isfinite(one.factor) else ""
         _say(f"from {one.origin.name} {how}{band}", f"  {one.primitive:<28}")
+    if made.code_by is not None:
+        _say(_code(made))
     price = made.completed.instruction_ns
     _say(
         f"assumed: {price:.3g} ns an instruction (from {made.completed.instruction_why}), and by "
         "it parsing a certificate and the TCP/IP stack"
+    )
+
+
+#: What people call the kinds of code.
+_CODES = {"c": "portable C", "assembly": "assembly", "hardware": "hardware"}
+
+
+def _code(made: Made) -> str:
+    """What public-key arithmetic was taken to be written in, and how to say otherwise."""
+    code = str(made.draft.code)
+    others = " or ".join(f"--code {one}" for one in _CODES if one != code)
+    if made.code_by:
+        return (
+            f"assumed: public-key arithmetic in {_CODES[code]}, by {made.code_by}; {others} says "
+            "otherwise"
+        )
+    return (
+        f"assumed: public-key arithmetic in {_CODES[code]}, since no figure of P-256 tells; "
+        f"assembly is up to ten times as quick, and {others} says so"
     )
 
 

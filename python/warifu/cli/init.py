@@ -30,6 +30,7 @@ from warifu.cli.screen import WIDTH, FormatOption
 if TYPE_CHECKING:
     from typer._click.core import Context
 
+    from warifu.devices.figures import Code
     from warifu.devices.profile import Given
 
 _DEVICE = "device"
@@ -193,6 +194,7 @@ def device(
                 # Before the questions: afterwards the answers would be lost.
                 device_files.refuse_taken(chosen)
             core, clock, library = _ask_machine(core, library)
+            code = code or _ask_code()
             texts |= {key: _ask(_label(key), _figure_of(key)) for key in _ASKED}
         known = device_files.library(library or None, None)
         about = machine(known, core, clock, code, ram, flash)
@@ -256,6 +258,23 @@ def _ask_machine(core: str | None, library: str | None) -> tuple[str, str, str]:
     clock = _ask("clock", clocked, "64 MHz")
     library = library or _ask("TLS library", _library, "mbedtls-3.6")
     return core, clock, library
+
+
+def _ask_code() -> Code | None:
+    from warifu.devices.figures import Code
+
+    def known(text: str) -> object:
+        try:
+            return Code(text.strip().lower())
+        except ValueError:
+            raise typer.BadParameter(f"expected one of {', '.join(Code)}") from None
+
+    answer = _ask(
+        "public-key code: c, assembly or hardware; assembly is up to ten times as quick (empty: "
+        "by the times that follow, else c)",
+        known,
+    )
+    return Code(answer.strip().lower()) if answer else None
 
 
 def _library(text: str) -> object:

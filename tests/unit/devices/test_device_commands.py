@@ -325,6 +325,28 @@ def test_device_from_a_data_sheet(warifu: Run) -> None:
     assert code == OK, err
 
 
+def test_the_kind_of_code_that_is_assumed_is_told(warifu: Run) -> None:
+    def told(*arguments: str) -> tuple[str, float]:
+        code, out, err = warifu(*arguments, "--dry-run")
+        assert code == OK, err
+        (line,) = re.findall(r"assumed: public-key [^;]*;[^:]*", " ".join(err.split())) or [""]
+        sign = figures(tomllib.loads(out))["sign.ecdsa_secp256r1"]["warm"]
+        return line, band(sign)[5] if isinstance(sign, dict) else 0.0
+
+    board = ("init", "device", "cm4", "--core", "cortex-m4", "--clock", "80MHz")
+    line, portable = told(*board)
+    assert "in portable C, since no figure of P-256 tells" in line
+    assert "--code assembly or --code hardware says so" in line
+    line, assembly = told(*board, "--code", "assembly")
+    assert line == ""
+    assert portable > 5 * assembly
+    line, _ = told(*board, "--ecdh", "40ms")
+    assert "in assembly, by ecdh.derive.secp256r1; --code c or --code hardware says" in line
+    Path("own.csv").write_text("primitive,value,unit\nhash.sha-256,30,cycles/byte\n")
+    line, _ = told("import", "own.csv", *board[3:])
+    assert "in portable C, since no figure of P-256 tells" in line
+
+
 def test_a_source_makes_figures_published(warifu: Run) -> None:
     arguments = ("init", "device", "b", *BOARD, *FIGURES, "--source", "data sheet, page 7")
     assert warifu(*arguments)[0] == OK
@@ -435,7 +457,8 @@ def test_judgement_command_can_fail(
 
 
 def test_a_terminal_is_asked_until_it_answers(warifu: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = ["z80", "m33", "slow", "128MHz", "polarssl", "", "a while", "12 ms", *[""] * 6]
+    answers = ["z80", "m33", "slow", "128MHz", "polarssl", "", "rust", "Assembly"]
+    answers += ["a while", "12 ms", *[""] * 6]
     asked: list[str] = []
 
     def prompt(text: str, **_: object) -> str:
@@ -448,6 +471,9 @@ def test_a_terminal_is_asked_until_it_answers(warifu: Run, monkeypatch: pytest.M
     assert code == OK, err
     assert answers == []
     assert asked[:6] == ["core", "core", "clock", "clock", "TLS library", "TLS library"]
+    assert asked[6] == asked[7] and "assembly is up to ten times as quick" in asked[6]
+    assert "expected one of assembly, c, hardware" in err
+    assert profile("desk-board")["code"]["value"] == "assembly"  # type: ignore[index]
     assert "--library polarssl: expected one of mbedtls-3.6" in err
     assert "expected one of cortex-m0" in err and "expected a clock such as" in err
     # A name that is taken is told before anything is asked.
