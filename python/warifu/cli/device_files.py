@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +20,7 @@ from warifu.cli.screen import WIDTH
 from warifu.files import refuse_to_replace, replace_text
 
 if TYPE_CHECKING:
-    from warifu.devices.figures import LeftOut
+    from warifu.devices.figures import LeftOut, Output
     from warifu.devices.making import Made
     from warifu.devices.scaling import Corpus
 
@@ -43,7 +45,7 @@ def corpus() -> Corpus:
 
 def library(wanted: str | None, read: str | None) -> str | None:
     """The library to state: what is wanted, or None for what was read; what stands in where there
-    are no recipes of it, with a word about it. Raises typer.BadParameter for one that is wanted."""
+    are no recipes of it. Raises typer.BadParameter for one that is wanted."""
     from warifu import study
     from warifu.devices.making import STAND_IN
 
@@ -51,47 +53,63 @@ def library(wanted: str | None, read: str | None) -> str | None:
     known = sorted(name for kind, name, _, _ in texts if kind == "recipe")
     if wanted is not None and wanted not in known:
         raise typer.BadParameter(f"--library {wanted}: expected one of {', '.join(known)}")
-    if wanted is None and read is not None and read not in known:
+    return STAND_IN if wanted is None and read is not None and read not in known else wanted
+
+
+def say_stand_in(read: str | None, taken: str | None) -> None:
+    """A word about a library whose recipes stand in for those of what was read."""
+    if read is not None and taken is not None and taken != read:
         screen.warn(
-            f"there are no recipes of {read}: {STAND_IN}'s stand in for them; see profiles/recipes"
+            f"there are no recipes of {read}: {taken}'s stand in for them; see profiles/recipes"
         )
-        return STAND_IN
-    return wanted
 
 
-def write(made: Made, force: bool, dry_run: bool) -> Path | None:
-    """Writes a profile where `predict` finds it, or prints it. Raises typer.BadParameter for a
-    name that is taken."""
+def write(made: Made, dry_run: bool) -> Path | None:
+    """Writes a profile where `predict` finds it, or prints it; whether its name is taken was asked
+    before."""
     from warifu import study
 
     if dry_run:
         sys.stdout.write(made.text)
         return None
-    if not force:
-        refuse_taken(made.name)
     file = study.own_folder("devices") / f"{made.name}.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
     refuse_to_replace(file)
     with naming(file):
         replace_text(file, made.text)
-    screen.say(f"wrote {file}")
     return file
 
 
+@contextmanager
+def while_somebody_reads() -> Iterator[None]:
+    """What is said inside is about a file that is there: whoever closes the pipe takes nothing from
+    it."""
+    try:
+        yield
+    except BrokenPipeError:
+        # Python must not complain when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
 def refuse_taken(name: str) -> None:
-    """Raises typer.BadParameter where a profile of that name would be replaced or hidden."""
+    """Raises DeviceError where a profile of that name would be replaced or hidden."""
     from warifu import study
+    from warifu.devices.errors import DeviceError
 
     file = study.own_folder("devices") / f"{name}.toml"
     if file.exists():
-        raise typer.BadParameter(
+        raise DeviceError(
             f"{file}: is there already: choose another name, or overwrite it with --force"
         )
     for kind, other, _, where in study.profile_texts(study.profile_folders()):
         if (kind, other) == ("device", name) and Path(where).resolve() != file.resolve():
-            raise typer.BadParameter(
-                f"{file}: would hide {where}: choose another name, or add --force"
-            )
+            raise DeviceError(f"{file}: would hide {where}: choose another name, or add --force")
+
+
+def say_recognised(output: Output) -> None:
+    """The tool, and how much of its output is of use."""
+    count = screen.counted(len(output.figures), "figure")
+    _say(f"recognised: {output.source}; {count} that a case uses")
 
 
 def say_added(made: Made) -> None:
@@ -153,8 +171,9 @@ def say_left_out(left_out: Sequence[LeftOut]) -> None:
         _say(f"left out ({rows}), for {screen.counted(len(others), 'other reason')}")
 
 
-def say_next(name: str) -> None:
-    """The command that asks the first question, in one line, to be copied."""
+def say_written(file: Path, name: str) -> None:
+    """Where it is, and the command that asks the first question, in one line, to be copied."""
+    screen.say(f"wrote {file}")
     screen.say(f"next: warifu predict --device {name} --server {_SERVER} --link nb-iot")
 
 

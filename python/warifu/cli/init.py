@@ -189,10 +189,10 @@ def device(
     }
     with when_interrupted(NO_PROFILE):
         chosen = making.checked_name(name)
+        if not (force or dry_run):
+            # Before the questions: afterwards the answers would be lost.
+            device_files.refuse_taken(chosen)
         if not any(texts.values()) and clock is None and _is_terminal():
-            if not (force or dry_run):
-                # Before the questions: afterwards the answers would be lost.
-                device_files.refuse_taken(chosen)
             core, clock, library = _ask_machine(core, library)
             code = code or _ask_code()
             texts |= {key: _ask(_label(key), _figure_of(key)) for key in _ASKED}
@@ -200,9 +200,11 @@ def device(
         about = machine(known, core, clock, code, ram, flash)
         given = [_given(key, text, source) for key, text in texts.items() if text]
         made = making.from_figures(chosen, given, about, device_files.corpus())
-    device_files.say_added(made)
-    if device_files.write(made, force, dry_run) is not None:
-        device_files.say_next(made.name)
+        written = device_files.write(made, dry_run)
+    with device_files.while_somebody_reads():
+        device_files.say_added(made)
+        if written is not None:
+            device_files.say_written(written, made.name)
     return OK
 
 

@@ -6,7 +6,10 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 import re
+import subprocess
+import sys
 import time
 import tomllib
 from pathlib import Path
@@ -149,9 +152,10 @@ def test_a_hash_without_its_bytes_prices_no_instruction(
     assert "SHA-256 in C of" in err
 
 
-def test_what_is_said_of_an_import_fits_a_terminal(warifu: Run) -> None:
-    file = OUTPUTS / "openssl-3.0.txt"
-    code, _, err = warifu("import", file, "--name", "board", "--clock", "80MHz", "--core", "m4")
+@pytest.mark.parametrize("name", ["openssl-3.0.txt", "wolfcrypt-4.4.txt", "mbedtls-2.28.txt"])
+def test_what_is_said_of_an_import_fits_a_terminal(warifu: Run, name: str) -> None:
+    arguments = ("--name", "board", "--clock", "80MHz", "--core", "m4")
+    code, _, err = warifu("import", OUTPUTS / name, *arguments)
     assert code == OK
     said = [line for line in err.splitlines() if not line.startswith("warning: ")]
     assert max(map(len, said)) <= 80
@@ -218,12 +222,35 @@ def test_nothing_is_replaced_or_hidden(warifu: Run) -> None:
     assert warifu("import", file, "--name", "mine")[0] == OK
     before = Path("profiles/devices/mine.toml").read_text()
     code, _, err = warifu("import", file, "--name", "mine", "--clock", "80MHz")
-    assert code == USAGE and "is there already" in err and "--force" in err
+    # Before anything is reported, and as what it is.
+    assert code == USAGE
+    assert one_line(err).startswith("warifu: profiles/devices/mine.toml: is there already: choose")
+    assert "--force" in err
     assert Path("profiles/devices/mine.toml").read_text() == before
     assert warifu("import", file, "--name", "mine", "--clock", "80MHz", "--force")[0] == OK
     code, _, err = warifu("import", file, "--name", "nrf52840")
-    assert code == USAGE and "would hide" in err
+    assert code == USAGE
+    assert one_line(err).startswith("warifu: profiles/devices/nrf52840.toml: would hide ")
+    code, _, err = warifu("init", "device", "nrf52840", *BOARD)
+    assert code == USAGE and "would hide" in one_line(err)
     assert not Path("profiles/devices/nrf52840.toml").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("import", str(OUTPUTS / "openssl-3.0.txt"), "--name", "piped", *BOARD),
+        ("init", "device", "piped", *BOARD),
+    ],
+)
+def test_a_closed_pipe_takes_no_profile(arguments: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as nobody:
+        command = [sys.executable, "-m", "warifu.cli", *arguments]
+        done = subprocess.run(command, stdout=nobody, stderr=nobody, check=False, timeout=120)
+    assert done.returncode == OK
+    assert profile("piped")["name"] == "piped"
 
 
 @pytest.mark.parametrize(
