@@ -81,8 +81,11 @@ def clock_hz(text: str) -> int:
 
 
 def size(text: str) -> int:
-    """`256 KiB`, or `256KiB`, in B. Raises NotUnderstood."""
+    """`256 KiB`, or `256KiB`, in B; more than nothing. Raises NotUnderstood."""
     try:
-        return int(_core.byte_count(spaced(text)))
+        value = int(_core.byte_count(spaced(text)))
     except WarifuError as error:
         raise NotUnderstood(str(error)) from None
+    if value <= 0:
+        raise NotUnderstood('expected a size above 0, such as "256 KiB"')
+    return value

@@ -456,6 +456,36 @@ def test_lists(warifu: Run) -> None:
     assert "iot-safe-sakomoto-agent " in warifu("devices", "--key-stores")[1]
 
 
+@pytest.mark.parametrize(
+    ("folder", "options", "listed"),
+    [
+        ("devices", (), "nrf52840"),
+        ("key-stores", ("--key-stores",), "optiga-trust-m"),
+        ("links", ("--links",), "nb-iot"),
+    ],
+)
+@pytest.mark.parametrize("content", [b'name = "odd\n', b"\xff\xfe\x00"])
+def test_a_broken_profile_hides_no_other(
+    warifu: Run, folder: str, options: tuple[str, ...], listed: str, content: bytes
+) -> None:
+    file = Path("profiles", folder, "odd.toml")
+    file.parent.mkdir(parents=True)
+    file.write_bytes(content)
+    code, out, err = warifu("devices", *options)
+    assert code == USAGE
+    assert listed in out and "odd" not in out
+    line = one_line(err)
+    assert line.startswith(f"warning: {file}: ")
+    assert line.endswith("; it is left out: mend it, or move it away")
+
+
+@pytest.mark.parametrize("option", ["--ram", "--flash"])
+def test_a_memory_has_bytes(warifu: Run, option: str) -> None:
+    code, _, err = warifu("init", "device", "none", *BOARD, option, "0KiB")
+    assert code == USAGE
+    assert f"{option} 0KiB: expected a size above 0" in one_line(err)
+
+
 def test_judgement_command_can_fail(
     warifu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
