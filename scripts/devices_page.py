@@ -50,9 +50,9 @@ errors alone make the band, and compared. `warifu devices --judge` repeats this,
 a slip in one would widen the bands of all that come after it.
 
 The band of a hash or a cipher is one factor for what a call takes and for a byte: it is judged on
-a message of 1 KiB, most of whose time is by the byte. A connection draws each call, and each
-message's bytes together. A difference that is called certain is one between simulations of these
-values, not between boards.
+a message of 1 KiB, most of whose time is by the byte. A trial draws one value of a band for all of
+its calls and bytes, as a board has it. A difference that is called certain is one between
+simulations of these values, not between boards.
 
 """
 
@@ -88,6 +88,41 @@ handshake takes some hundred of them.
 """
 
 
+_FORM = """
+## The form of a figure
+
+A profile of your own has a table for each primitive: what a call takes (`warm`) and what each byte
+adds (`per_byte`), with the kind of what it rests on and a source, or a note where it is assumed.
+
+```toml
+[[primitive]]
+name = "aead.seal.AES_128_GCM"
+warm = { quantiles = [5, 7, 11], unit = "us" }
+per_byte = { quantiles = [41.5, 55, 84.2], unit = "ns" }
+kind = "assumed"
+note = "scaled"
+
+[[primitive]]
+name = "instruction"
+warm = "0.8 ns"
+kind = "assumed"
+```
+
+Each is one value with its unit, such as `"45 ms"`, or a law: `{ quantiles = [..], unit = "ns" }`.
+The quantiles ascend, evenly spaced from the least to the greatest value: three are the least, the
+median and the greatest, eleven every tenth; values between two are equally likely. They may be one
+text as well, `"41.5 55 84.2"`, and the unit is `ns`, `us`, `ms` or `s`.
+
+A call's `warm` is of whole nanoseconds. `per_byte`, and the `warm` of an `instruction`, which is
+the time of one, may be finer; their laws have 1 to 1000 values, each below 1 s. An `instruction`
+has no `per_byte`.
+
+The law of a measured figure is how calls differ: each call draws anew, and all bytes of a message
+together. The law of an assumed one is what a board's one time may be: each trial draws one value,
+which holds for all of its calls and bytes.
+"""
+
+
 def page(texts: dict[str, str], stores: dict[str, str]) -> str:
     """The page's text, of profiles by name."""
     known = [
@@ -96,7 +131,13 @@ def page(texts: dict[str, str], stores: dict[str, str]) -> str:
         if "\n[[primitive]]" in text
     ]
     lines = [_HEAD, *_devices(known, texts), "", *_sources(texts), "", *_stores(stores)]
-    lines += [_SCALING.rstrip("\n"), "", *_judgement(known), _JUDGED.rstrip("\n")]
+    lines += [
+        _SCALING.rstrip("\n"),
+        "",
+        *_judgement(known),
+        _JUDGED.rstrip("\n"),
+        _FORM.rstrip("\n"),
+    ]
     return "\n".join(lines) + "\n"
 
 

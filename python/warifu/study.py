@@ -12,7 +12,7 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -292,15 +292,24 @@ def _given_folders() -> list[Path]:
     return [Path(part) for part in given.split(os.pathsep) if part]
 
 
-def profile_texts(folders: Sequence[Path]) -> Iterator[ProfileText]:
-    """Kind, name, text and file of every profile below ``folders``, the first of each name."""
+def profile_texts(
+    folders: Sequence[Path], refused: Callable[[StudyError], None] | None = None
+) -> Iterator[ProfileText]:
+    """Kind, name, text and file of every profile below ``folders``, the first of each name. One
+    that cannot be read raises StudyError, or is passed over where ``refused`` takes it."""
     seen: set[tuple[str, str]] = set()
     for folder in folders:
         for name, kind in FOLDERS.items():
             for file in sorted((folder / name).glob("*.toml")):
                 if (kind, file.stem) not in seen:
                     seen.add((kind, file.stem))
-                    text = _profile(file)
+                    try:
+                        text = _profile(file)
+                    except StudyError as error:
+                        if refused is None:
+                            raise
+                        refused(error)
+                        continue
                     yield kind, printable(file.stem), text, printable(str(file))
 
 

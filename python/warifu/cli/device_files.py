@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +20,7 @@ from warifu.cli.screen import WIDTH
 from warifu.files import refuse_to_replace, replace_text
 
 if TYPE_CHECKING:
-    from warifu.devices.figures import LeftOut
+    from warifu.devices.figures import LeftOut, Output
     from warifu.devices.making import Made
     from warifu.devices.scaling import Corpus
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 _SERVER = "xeon-2-5-ghz-vm"
 #: How many names of a long list are said.
 _SAID = 4
+#: How many reasons: those that quote a row may be as many as rows.
+_REASONS = 12
 
 
 def corpus() -> Corpus:
@@ -41,7 +45,7 @@ def corpus() -> Corpus:
 
 def library(wanted: str | None, read: str | None) -> str | None:
     """The library to state: what is wanted, or None for what was read; what stands in where there
-    are no recipes of it, with a word about it. Raises typer.BadParameter for one that is wanted."""
+    are no recipes of it. Raises typer.BadParameter for one that is wanted."""
     from warifu import study
     from warifu.devices.making import STAND_IN
 
@@ -49,53 +53,73 @@ def library(wanted: str | None, read: str | None) -> str | None:
     known = sorted(name for kind, name, _, _ in texts if kind == "recipe")
     if wanted is not None and wanted not in known:
         raise typer.BadParameter(f"--library {wanted}: expected one of {', '.join(known)}")
-    if wanted is None and read is not None and read not in known:
+    return STAND_IN if wanted is None and read is not None and read not in known else wanted
+
+
+def say_stand_in(read: str | None, taken: str | None) -> None:
+    """A word about a library whose recipes stand in for those of what was read."""
+    if read is not None and taken is not None and taken != read:
         screen.warn(
-            f"there are no recipes of {read}: {STAND_IN}'s stand in for them; see profiles/recipes"
+            f"there are no recipes of {read}: {taken}'s stand in for them; see profiles/recipes"
         )
-        return STAND_IN
-    return wanted
 
 
-def write(made: Made, force: bool, dry_run: bool) -> Path | None:
-    """Writes a profile where `predict` finds it, or prints it. Raises typer.BadParameter for a
-    name that is taken."""
-    from warifu import _core, study
+def write(made: Made, dry_run: bool) -> Path | None:
+    """Writes a profile where `predict` finds it, or prints it; whether its name is taken was asked
+    before."""
+    from warifu import study
 
-    # What is written can be read: a mistake is ours, and is told before a file is there.
-    _core.device(made.name, made.text, f"{made.name}.toml")
     if dry_run:
         sys.stdout.write(made.text)
         return None
-    if not force:
-        refuse_taken(made.name)
     file = study.own_folder("devices") / f"{made.name}.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
     refuse_to_replace(file)
     with naming(file):
         replace_text(file, made.text)
-    screen.say(f"wrote {file}")
     return file
 
 
+@contextmanager
+def while_somebody_reads() -> Iterator[None]:
+    """What is said inside is about a file that is there: whoever closes the pipe takes nothing from
+    it."""
+    try:
+        yield
+    except BrokenPipeError:
+        # Python must not complain when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
 def refuse_taken(name: str) -> None:
-    """Raises typer.BadParameter where a profile of that name would be replaced or hidden."""
+    """Raises DeviceError where a profile of that name would be replaced or hidden."""
     from warifu import study
+    from warifu.devices.errors import DeviceError
 
     file = study.own_folder("devices") / f"{name}.toml"
     if file.exists():
-        raise typer.BadParameter(
+        raise DeviceError(
             f"{file}: is there already: choose another name, or overwrite it with --force"
         )
     for kind, other, _, where in study.profile_texts(study.profile_folders()):
         if (kind, other) == ("device", name) and Path(where).resolve() != file.resolve():
-            raise typer.BadParameter(
-                f"{file}: would hide {where}: choose another name, or add --force"
-            )
+            raise DeviceError(f"{file}: would hide {where}: choose another name, or add --force")
+
+
+def say_recognised(output: Output) -> None:
+    """The tool, and how much of its output is of use."""
+    count = screen.counted(len(output.figures), "figure")
+    _say(f"recognised: {output.source}; {count} that a case uses")
 
 
 def say_added(made: Made) -> None:
-    """What was scaled, from which device, and how far to trust it."""
+    """What is assumed: what follows from measured figures, what was scaled, from which device, and
+    how far to trust it."""
+    derived = [one.figure for one in made.draft.given if not one.figure.is_read]
+    if derived:
+        screen.say(f"derived from what was measured, and so assumed ({len(derived)}):")
+    for figure in derived:
+        _say(figure.derived, f"  {figure.primitive:<28}")
     scaled = made.completed.scaled
     if scaled:
         screen.say(f"scaled from other devices, and so assumed ({len(scaled)}):")
@@ -103,6 +127,8 @@ def say_added(made: Made) -> None:
         how = "by the clock" if one.by == "clock" else f"by {one.by}"
         band = f", within {one.band()}" if math.isfinite(one.factor) else ""
         _say(f"from {one.origin.name} {how}{band}", f"  {one.primitive:<28}")
+    if made.code_by is not None:
+        _say(_code(made))
     price = made.completed.instruction_ns
     _say(
         f"assumed: {price:.3g} ns an instruction (from {made.completed.instruction_why}), and by "
@@ -110,16 +136,44 @@ def say_added(made: Made) -> None:
     )
 
 
+#: What people call the kinds of code.
+_CODES = {"c": "portable C", "assembly": "assembly", "hardware": "hardware"}
+
+
+def _code(made: Made) -> str:
+    """What public-key arithmetic was taken to be written in, and how to say otherwise."""
+    code = str(made.draft.code)
+    others = " or ".join(f"--code {one}" for one in _CODES if one != code)
+    if made.code_by:
+        return (
+            f"assumed: public-key arithmetic in {_CODES[code]}, by {made.code_by}; {others} says "
+            "otherwise"
+        )
+    return (
+        f"assumed: public-key arithmetic in {_CODES[code]}, since no figure of P-256 tells; "
+        f"assembly is up to ten times as quick, and {others} says so"
+    )
+
+
 def say_left_out(left_out: Sequence[LeftOut]) -> None:
     """What was left out, by the reason."""
-    for why, count in Counter(one.why for one in left_out).most_common():
-        names = list(dict.fromkeys(one.what for one in left_out if one.why == why))
-        more = f", and {len(names) - _SAID} more" if len(names) > _SAID else ""
-        _say(f"left out ({count}), {why}: {', '.join(names[:_SAID])}{more}")
+    names: dict[str, dict[str, None]] = {}
+    for one in left_out:
+        names.setdefault(one.why, {})[one.what] = None
+    counts = Counter(one.why for one in left_out)
+    for why, count in counts.most_common(_REASONS):
+        said = list(names[why])[:_SAID]
+        more = f", and {len(names[why]) - _SAID} more" if len(names[why]) > _SAID else ""
+        _say(f"left out ({count}), {why}: {', '.join(said)}{more}")
+    others = counts.most_common()[_REASONS:]
+    if others:
+        rows = sum(count for _, count in others)
+        _say(f"left out ({rows}), for {screen.counted(len(others), 'other reason')}")
 
 
-def say_next(name: str) -> None:
-    """The command that asks the first question, in one line, to be copied."""
+def say_written(file: Path, name: str) -> None:
+    """Where it is, and the command that asks the first question, in one line, to be copied."""
+    screen.say(f"wrote {file}")
     screen.say(f"next: warifu predict --device {name} --server {_SERVER} --link nb-iot")
 
 

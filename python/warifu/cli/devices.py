@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from warifu.cli import device_files, screen
-from warifu.cli.errors import FAILED, OK
+from warifu.cli.errors import FAILED, OK, USAGE
 from warifu.cli.formats import Format
 from warifu.cli.screen import WIDTH, FormatOption
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from warifu.devices.catalog import Device, ProfileText
     from warifu.devices.judge import Coverage
@@ -44,6 +44,8 @@ def devices(
 ) -> int:
     """List the devices that `--device` takes: core, clock, and what P-256 takes.
 
+    A profile that cannot be read is named on stderr, and the exit code is then 2.
+
     Examples:
 
       warifu devices
@@ -52,11 +54,10 @@ def devices(
 
       warifu devices --judge
     """
-    from warifu import study
+    from warifu import _core, study
     from warifu.devices import catalog
     from warifu.devices import judge as judging
 
-    texts = list(study.profile_texts(study.profile_folders()))
     if judge:
         known = list(device_files.corpus().devices)
         found = [
@@ -66,14 +67,59 @@ def devices(
         screen.show([judgement(found)], form, width=WIDTH)
         verdicts = [row.verdict for _, rows in found for row in rows]
         return FAILED if "fail" in verdicts or not verdicts else OK
+    broken: list[Exception] = []
+    texts = list(study.profile_texts(study.profile_folders(), broken.append))
     if key_stores:
-        tables = [key_store_table(texts)]
+        table = key_store_table(_sound(texts, "key_store", _core.key_store, broken))
     elif links:
-        tables = [link_table(texts)]
+        table = link_table(_sound(texts, "link", _link, broken))
     else:
-        tables = [device_table(catalog.devices(texts))]
-    screen.show(tables, form, width=WIDTH)
-    return OK
+        known = []
+
+        def read(name: str, text: str, file: str) -> None:
+            known.append(catalog.device(name, text, file))
+
+        _sound(texts, "device", read, broken)
+        table = device_table(known)
+    screen.show([table], form, width=WIDTH)
+    for error in broken:
+        screen.warn(f"{' '.join(str(error).split())}; it is left out: mend it, or move it away")
+    return USAGE if broken else OK
+
+
+def _sound(
+    texts: Sequence[ProfileText],
+    wanted: str,
+    read: Callable[[str, str, str], object],
+    broken: list[Exception],
+) -> list[ProfileText]:
+    """The profiles of a kind that can be read; why the others cannot goes to `broken`."""
+    from warifu import _core
+
+    sound = []
+    for one in texts:
+        kind, name, text, file = one
+        if kind != wanted:
+            continue
+        try:
+            read(name, text, file)
+        except _core.WarifuError as error:
+            broken.append(error)
+        else:
+            sound.append(one)
+    return sound
+
+
+def _link(name: str, text: str, file: str) -> None:
+    """Raises WarifuError for what is no TOML."""
+    import tomllib
+
+    from warifu import _core
+
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _core.WarifuError(f"{file}: is no TOML: {error}") from None
 
 
 def device_table(known: Sequence[Device]) -> Table:

@@ -90,6 +90,8 @@ def import_output(
     about = machine(library, core, clock, code, ram, flash)
     with when_interrupted(NO_PROFILE):
         chosen = making.checked_name(name or _name(file))
+        if not (force or dry_run):
+            device_files.refuse_taken(chosen)
         content, shown = _content(file)
         output = recognise(content, shown, clock_hz=about.clock_hz, run=run)
         about = replace(about, library=device_files.library(library, output.library))
@@ -101,16 +103,17 @@ def import_output(
             shown,
             datetime.date.today().isoformat(),
         )
-    screen.say(
-        f"recognised: {output.source}; {screen.counted(len(output.figures), 'figure')} that a case "
-        "uses"
-    )
-    device_files.say_left_out(output.left_out)
-    if made.draft.core is None:
-        screen.warn("no core is known: bands are wide: add --core, such as --core cortex-m4")
-    device_files.say_added(made)
-    if device_files.write(made, force, dry_run) is not None:
-        device_files.say_next(made.name)
+        written = device_files.write(made, dry_run)
+    with device_files.while_somebody_reads():
+        if library is None:
+            device_files.say_stand_in(output.library, about.library)
+        device_files.say_recognised(output)
+        device_files.say_left_out(output.left_out)
+        if made.draft.core is None:
+            screen.warn("no core is known: bands are wide: add --core, such as --core cortex-m4")
+        device_files.say_added(made)
+        if written is not None:
+            device_files.say_written(written, made.name)
     return OK
 
 

@@ -30,6 +30,7 @@ from warifu.cli.screen import WIDTH, FormatOption
 if TYPE_CHECKING:
     from typer._click.core import Context
 
+    from warifu.devices.figures import Code
     from warifu.devices.profile import Given
 
 _DEVICE = "device"
@@ -188,19 +189,22 @@ def device(
     }
     with when_interrupted(NO_PROFILE):
         chosen = making.checked_name(name)
+        if not (force or dry_run):
+            # Before the questions: afterwards the answers would be lost.
+            device_files.refuse_taken(chosen)
         if not any(texts.values()) and clock is None and _is_terminal():
-            if not (force or dry_run):
-                # Before the questions: afterwards the answers would be lost.
-                device_files.refuse_taken(chosen)
             core, clock, library = _ask_machine(core, library)
+            code = code or _ask_code()
             texts |= {key: _ask(_label(key), _figure_of(key)) for key in _ASKED}
         known = device_files.library(library or None, None)
         about = machine(known, core, clock, code, ram, flash)
         given = [_given(key, text, source) for key, text in texts.items() if text]
         made = making.from_figures(chosen, given, about, device_files.corpus())
-    device_files.say_added(made)
-    if device_files.write(made, force, dry_run) is not None:
-        device_files.say_next(made.name)
+        written = device_files.write(made, dry_run)
+    with device_files.while_somebody_reads():
+        device_files.say_added(made)
+        if written is not None:
+            device_files.say_written(written, made.name)
     return OK
 
 
@@ -256,6 +260,23 @@ def _ask_machine(core: str | None, library: str | None) -> tuple[str, str, str]:
     clock = _ask("clock", clocked, "64 MHz")
     library = library or _ask("TLS library", _library, "mbedtls-3.6")
     return core, clock, library
+
+
+def _ask_code() -> Code | None:
+    from warifu.devices.figures import Code
+
+    def known(text: str) -> object:
+        try:
+            return Code(text.strip().lower())
+        except ValueError:
+            raise typer.BadParameter(f"expected one of {', '.join(Code)}") from None
+
+    answer = _ask(
+        "public-key code: c, assembly or hardware; assembly is up to ten times as quick (empty: "
+        "by the times that follow, else c)",
+        known,
+    )
+    return Code(answer.strip().lower()) if answer else None
 
 
 def _library(text: str) -> object:

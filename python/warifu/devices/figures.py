@@ -67,11 +67,13 @@ class Output:
     left_out: tuple[LeftOut, ...] = ()
     lines: int = 0
     """How many lines were understood, used or not."""
+    units: str = ""
+    """What its units were taken for, where they may be either."""
 
     @property
     def source(self) -> str:
-        """The tool and its version."""
-        return f"{self.tool}, {self.version}" if self.version else self.tool
+        """The tool, its version and its units."""
+        return ", ".join(filter(None, (self.tool, self.version, self.units)))
 
 
 @dataclass

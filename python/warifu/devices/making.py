@@ -7,6 +7,7 @@ import math
 import re
 from dataclasses import dataclass
 
+from warifu import _core
 from warifu.devices import cores
 from warifu.devices.catalog import Device
 from warifu.devices.errors import DeviceError
@@ -41,6 +42,9 @@ class Made:
     text: str
     draft: Draft
     completed: Completed
+    code_by: str | None
+    """The figure that the kind of code is told by; empty where none tells, None where it was
+    given."""
 
 
 def checked_name(name: str) -> str:
@@ -116,8 +120,9 @@ def _made(draft: Draft, corpus: Corpus, head: str) -> Made:
             f"{draft.name}: its clock is not known, and what is missing is scaled by it: add "
             "--clock, such as --clock 64MHz"
         )
+    code_by = None
     if draft.code is None:
-        draft.code = _code(draft.device(), corpus)
+        draft.code, code_by = _code(draft.device(), corpus)
     # Its own, earlier profile is no other device.
     completed = complete(draft, corpus.without(draft.name))
     if completed.missing or completed.instruction_ns is None:
@@ -132,13 +137,24 @@ def _made(draft: Draft, corpus: Corpus, head: str) -> Made:
         head,
         "What is measured is the benchmark's. All that is scaled is assumed: see its note.",
     ]
-    return Made(draft.name, toml(draft, completed, lines), draft, completed)
+    text = toml(draft, completed, lines)
+    try:
+        _core.device(draft.name, text, "it")
+    except _core.WarifuError as error:
+        # No file has it yet, so that its text names none that could be mended.
+        raise DeviceError(
+            f"{draft.name}: at a clock of {_clock(round(draft.clock_hz))} no profile can be made "
+            f"({error}): check --clock and the figures that were given"
+        ) from None
+    return Made(draft.name, text, draft, completed, code_by)
 
 
-def _code(device: Device, corpus: Corpus) -> Code:
+def _code(device: Device, corpus: Corpus) -> tuple[Code, str]:
     """The kind of code that a device's P-256 figures are of: that of the device, of the same core
-    or else family, whose cycles are nearest."""
+    or else family, whose cycles are nearest; and the figure that tells. Portable C where none
+    does."""
     best = (math.inf, Code.C)
+    by = ""
     for primitive in _TELLING:
         known = device.primitives.get(primitive)
         if known is None or device.clock_hz is None:
@@ -153,9 +169,9 @@ def _code(device: Device, corpus: Corpus) -> Code:
             ratio = known.call_ns * device.clock_hz / (theirs.call_ns * other.clock_hz)
             # A stranger counts where nobody alike is near.
             distance = abs(math.log(ratio)) + (0 if alike else 3)
-            best = min(best, (distance, theirs.code))
+            best, by = min(best, (distance, theirs.code)), primitive
         break
-    return best[1]
+    return best[1], by
 
 
 def _clock(hz: int | None) -> str | None:

@@ -171,8 +171,10 @@ def _instruction(device: Device, corpus: Corpus) -> tuple[float | None, str]:
 
 
 def _is_c(device: Device, known: Known, count: float) -> bool:
-    """Whether a figure of SHA-256 is of C. Where nothing says so: no core that begins one
-    instruction in a cycle executes C that quickly."""
+    """Whether a figure of SHA-256 prices C. Where nothing says so: no core that begins one
+    instruction in a cycle executes C that quickly. Of a call alone no byte's part is known."""
+    if known.byte_ns <= 0:
+        return False
     if known.code is not None or cores.family(device.core) not in cores.ONE_A_CYCLE:
         return known.code in {Code.C, None}
     return known.byte_ns / count * (device.clock_hz or 0) / 1e9 > _FEWEST_CYCLES
@@ -238,7 +240,9 @@ def _scaled(one: Estimate) -> list[str]:
         lines.append(f"per_byte = {rate(one.byte_ns, one.factor)}")
     if one.code is not None:
         lines.append(f'code = "{one.code}"')
-    return [*lines, 'kind = "assumed"', f"note = {_text(one.says())}"]
+    is_cut = math.isfinite(one.factor) and one.byte_ns * one.factor > _LONGEST_RATE_NS
+    note = f"{one.says()}; a byte's is cut below 1 s" if is_cut else one.says()
+    return [*lines, 'kind = "assumed"', f"note = {_text(note)}"]
 
 
 def _priced(draft: Draft, price: float, why: str) -> list[str]:
@@ -293,6 +297,11 @@ def _priced(draft: Draft, price: float, why: str) -> list[str]:
 _NORMAL = (-1.645, -1.282, -0.842, -0.524, -0.253, 0.0, 0.253, 0.524, 0.842, 1.282, 1.645)
 
 
+#: The longest time of a byte that a profile can have lies below 1 s, ns
+#: (crates/core/model/src/profile/rate.rs); a band beyond it, at a few kilohertz, is cut.
+_LONGEST_RATE_NS = 999_900_000.0
+
+
 def band(value_ns: float, factor: float) -> str:
     """A law from low to high, the estimate in its middle."""
     if not math.isfinite(factor) or not value_ns:
@@ -304,7 +313,10 @@ def rate(value_ns: float, factor: float) -> str:
     """The same of what a byte or an instruction takes, which may be finer than 1 ns."""
     if not math.isfinite(factor):
         return f'"{value_ns:.4g} ns"'
-    return _quantiles(f"{float(f'{one:.4g}'):.12g}" for one in _within(value_ns, factor))
+    fine = (float(f"{one:.4g}") for one in _within(value_ns, factor))
+    # An estimate beyond it stays, and is refused.
+    most = _LONGEST_RATE_NS if value_ns < _LONGEST_RATE_NS else math.inf
+    return _quantiles(f"{min(one, most):.12g}" for one in fine)
 
 
 def _within(value: float, factor: float) -> list[float]:

@@ -7,7 +7,7 @@ import re
 
 from warifu import _core
 from warifu._core import WarifuError
-from warifu.devices.text import LONGEST_BYTE_NS, LONGEST_NS
+from warifu.devices.text import LONGEST_BYTE_NS, LONGEST_NS, number
 
 
 class NotUnderstood(Exception):  # noqa: N818 - what happened, not what it is
@@ -20,7 +20,7 @@ def spaced(text: str) -> str:
 
 
 def call_ns(text: str) -> float:
-    """`45 ms`, or `45ms`; more than nothing. Raises NotUnderstood."""
+    """`45 ms`, or `45ms`; more than nothing, in whole nanoseconds. Raises NotUnderstood."""
     try:
         value = _core.duration_ns(spaced(text))
     except WarifuError as error:
@@ -30,12 +30,29 @@ def call_ns(text: str) -> float:
     return float(value)
 
 
+def fine_ns(text: str) -> float:
+    """A time that may be finer than a nanosecond, of an instruction or a byte: `0.8 ns`. Raises
+    NotUnderstood."""
+    expected = 'expected a time above 0, and of 100 ms at most, such as "0.8 ns"'
+    amount, _, unit = spaced(text).partition(" ")
+    value = number(amount)
+    if value is None:
+        raise NotUnderstood(expected)
+    try:
+        ns = value * _core.duration_ns(f"1 {unit}")
+    except WarifuError:
+        raise NotUnderstood(expected) from None
+    if ns > LONGEST_BYTE_NS:
+        raise NotUnderstood(expected)
+    return ns
+
+
 def byte_ns(text: str) -> float:
     """The time of a byte: from `1.2 MB/s`, or `830 ns/byte`. Raises NotUnderstood."""
     expected = 'expected a rate such as "1.2 MB/s" or "840 KiB/s"'
     words = spaced(text).strip()
     if words.endswith("/byte"):
-        return _rated(call_ns(words.removesuffix("/byte")), expected)
+        return fine_ns(words.removesuffix("/byte"))
     if not words.endswith("/s"):
         raise NotUnderstood(expected)
     amount, _, unit = words.removesuffix("/s").partition(" ")
@@ -64,8 +81,11 @@ def clock_hz(text: str) -> int:
 
 
 def size(text: str) -> int:
-    """`256 KiB`, or `256KiB`, in B. Raises NotUnderstood."""
+    """`256 KiB`, or `256KiB`, in B; more than nothing. Raises NotUnderstood."""
     try:
-        return int(_core.byte_count(spaced(text)))
+        value = int(_core.byte_count(spaced(text)))
     except WarifuError as error:
         raise NotUnderstood(str(error)) from None
+    if value <= 0:
+        raise NotUnderstood('expected a size above 0, such as "256 KiB"')
+    return value

@@ -6,7 +6,11 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 import re
+import subprocess
+import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -68,6 +72,20 @@ def test_from_a_benchmark_to_an_answer(warifu: Run) -> None:
     assert json.loads(out)["answer"]
 
 
+@pytest.mark.parametrize("file", ["mbedtls-2.28", "mbedtls-3.6-nxp", "bearssl-0.6", "openssl-3.0"])
+def test_all_that_is_assumed_is_told(warifu: Run, file: str) -> None:
+    given = ("--name", "board", "--core", "m4", "--clock", "96MHz")
+    code, _, err = warifu("import", OUTPUTS / f"{file}.txt", *given)
+    assert code == OK
+    counts = re.findall(r"and so assumed \((\d+)\):", err)
+    told = set(re.findall(r"^  (\S+) +\S", err, re.MULTILINE))
+    # What follows from the price of an instruction has a sentence of its own.
+    rows = figures(profile("board")).items()
+    assumed = {name for name, row in rows if row["kind"] == "assumed"}
+    assert told == assumed - {"instruction", "x509.parse"}
+    assert sum(map(int, counts)) == len(told)
+
+
 def test_a_slip_in_a_profile_of_ones_own_widens_no_other_band(warifu: Run) -> None:
     def made() -> str:
         code, out, err = warifu("init", "device", "meter", *FIGURES, *BOARD, "--dry-run")
@@ -114,9 +132,30 @@ def test_hashing_in_hardware_prices_no_instruction(warifu: Run) -> None:
     assert "SHA-256 in C of" in err
 
 
-def test_what_is_said_of_an_import_fits_a_terminal(warifu: Run) -> None:
-    file = OUTPUTS / "openssl-3.0.txt"
-    code, _, err = warifu("import", file, "--name", "board", "--clock", "80MHz", "--core", "m4")
+@pytest.mark.parametrize("core", [("--core", "cortex-a53"), ()])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "primitive,value,unit\nhash.sha-256,5,us\n",
+        # The first column is slow, so that a byte of the line through both takes nothing.
+        "type             16 bytes     16384 bytes\nsha256             0.10k     999999.00k\n",
+    ],
+)
+def test_a_hash_without_its_bytes_prices_no_instruction(
+    warifu: Run, content: str, core: tuple[str, ...]
+) -> None:
+    Path("h.txt").write_text(content)
+    _, out, err = warifu("import", "h.txt", "--name", "dev", "--clock", "1GHz", *core, "-n")
+    known = figures(tomllib.loads(out))
+    assert band(known["instruction"]["warm"])[0] > 0.05
+    assert known["x509.parse"]["warm"]["quantiles"][0] > 1000  # type: ignore[index]
+    assert "SHA-256 in C of" in err
+
+
+@pytest.mark.parametrize("name", ["openssl-3.0.txt", "wolfcrypt-4.4.txt", "mbedtls-2.28.txt"])
+def test_what_is_said_of_an_import_fits_a_terminal(warifu: Run, name: str) -> None:
+    arguments = ("--name", "board", "--clock", "80MHz", "--core", "m4")
+    code, _, err = warifu("import", OUTPUTS / name, *arguments)
     assert code == OK
     said = [line for line in err.splitlines() if not line.startswith("warning: ")]
     assert max(map(len, said)) <= 80
@@ -134,6 +173,18 @@ def test_a_row_that_cannot_be_read_is_named(warifu: Run) -> None:
     left = " ".join(err.split())
     assert "left out (2)" in left
     assert "verify.ecdsa_secp256r1, hash.sha-256" in left
+
+
+def test_a_reason_for_each_row_is_not_a_line_for_each(warifu: Run) -> None:
+    rows = "".join(f"random,1.1.{row},ms\n" for row in range(60_000))
+    Path("own.csv").write_text(f"primitive,value,unit\nsign.ecdsa_secp256r1,45,ms\n{rows}")
+    begun = time.process_time()
+    code, _, err = warifu("import", "own.csv", "--clock", "80MHz", "--core", "m4", "--dry-run")
+    # Where each reason looked at every row, it was minutes.
+    assert time.process_time() - begun < 30
+    assert code == OK
+    assert "left out (59988), for 59,988 other reasons" in err
+    assert err.count("left out") == 13
 
 
 def test_dry_run_prints_and_writes_nothing(warifu: Run) -> None:
@@ -171,12 +222,35 @@ def test_nothing_is_replaced_or_hidden(warifu: Run) -> None:
     assert warifu("import", file, "--name", "mine")[0] == OK
     before = Path("profiles/devices/mine.toml").read_text()
     code, _, err = warifu("import", file, "--name", "mine", "--clock", "80MHz")
-    assert code == USAGE and "is there already" in err and "--force" in err
+    # Before anything is reported, and as what it is.
+    assert code == USAGE
+    assert one_line(err).startswith("warifu: profiles/devices/mine.toml: is there already: choose")
+    assert "--force" in err
     assert Path("profiles/devices/mine.toml").read_text() == before
     assert warifu("import", file, "--name", "mine", "--clock", "80MHz", "--force")[0] == OK
     code, _, err = warifu("import", file, "--name", "nrf52840")
-    assert code == USAGE and "would hide" in err
+    assert code == USAGE
+    assert one_line(err).startswith("warifu: profiles/devices/nrf52840.toml: would hide ")
+    code, _, err = warifu("init", "device", "nrf52840", *BOARD)
+    assert code == USAGE and "would hide" in one_line(err)
     assert not Path("profiles/devices/nrf52840.toml").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("import", str(OUTPUTS / "openssl-3.0.txt"), "--name", "piped", *BOARD),
+        ("init", "device", "piped", *BOARD),
+    ],
+)
+def test_a_closed_pipe_takes_no_profile(arguments: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as nobody:
+        command = [sys.executable, "-m", "warifu.cli", *arguments]
+        done = subprocess.run(command, stdout=nobody, stderr=nobody, check=False, timeout=120)
+    assert done.returncode == OK
+    assert profile("piped")["name"] == "piped"
 
 
 @pytest.mark.parametrize(
@@ -220,6 +294,25 @@ def test_own_prices_of_instructions_and_certificates_stay(
     assert (made["instruction"]["warm"], made["x509.parse"]["warm"]) == (written, "1500000 ns")
 
 
+@pytest.mark.parametrize(
+    ("row", "warm"),
+    [
+        ("instruction,1,cycles", "0.3333 ns"),
+        ("instruction,0.8,ns", "0.8 ns"),
+        ("instruction,0.0008,us", "0.8 ns"),
+        ("instruction,21,ns", "21 ns"),
+    ],
+)
+def test_an_instruction_may_be_finer_than_a_nanosecond(warifu: Run, row: str, warm: str) -> None:
+    Path("own.csv").write_text(f"primitive,value,unit\n{row}\n")
+    code, out, err = warifu("import", "own.csv", "--core", "cortex-a53", "--clock", "3GHz", "-n")
+    assert code == OK, err
+    known = figures(tomllib.loads(out))
+    assert (known["instruction"]["warm"], known["instruction"]["kind"]) == (warm, "measured")
+    low, _ = known["x509.parse"]["warm"]["quantiles"]  # type: ignore[index]
+    assert low == pytest.approx(10_536 * float(warm.removesuffix(" ns")), rel=1e-3)
+
+
 def test_hostile_files(warifu: Run, tmp_path: Path) -> None:
     large = tmp_path / "large.txt"
     large.write_bytes(b"x" * 4_000_001)
@@ -259,6 +352,28 @@ def test_device_from_a_data_sheet(warifu: Run) -> None:
     assert code == OK, err
 
 
+def test_the_kind_of_code_that_is_assumed_is_told(warifu: Run) -> None:
+    def told(*arguments: str) -> tuple[str, float]:
+        code, out, err = warifu(*arguments, "--dry-run")
+        assert code == OK, err
+        (line,) = re.findall(r"assumed: public-key [^;]*;[^:]*", " ".join(err.split())) or [""]
+        sign = figures(tomllib.loads(out))["sign.ecdsa_secp256r1"]["warm"]
+        return line, band(sign)[5] if isinstance(sign, dict) else 0.0
+
+    board = ("init", "device", "cm4", "--core", "cortex-m4", "--clock", "80MHz")
+    line, portable = told(*board)
+    assert "in portable C, since no figure of P-256 tells" in line
+    assert "--code assembly or --code hardware says so" in line
+    line, assembly = told(*board, "--code", "assembly")
+    assert line == ""
+    assert portable > 5 * assembly
+    line, _ = told(*board, "--ecdh", "40ms")
+    assert "in assembly, by ecdh.derive.secp256r1; --code c or --code hardware says" in line
+    Path("own.csv").write_text("primitive,value,unit\nhash.sha-256,30,cycles/byte\n")
+    line, _ = told("import", "own.csv", *board[3:])
+    assert "in portable C, since no figure of P-256 tells" in line
+
+
 def test_a_source_makes_figures_published(warifu: Run) -> None:
     arguments = ("init", "device", "b", *BOARD, *FIGURES, "--source", "data sheet, page 7")
     assert warifu(*arguments)[0] == OK
@@ -282,6 +397,30 @@ def test_device_from_its_clock_alone(warifu: Run) -> None:
     laws = rows["sign.ecdsa_secp256r1"]["warm"]
     low, *_, high = map(int, laws["quantiles"].split())  # type: ignore[index]
     assert 2 < high / low < 200
+
+
+@pytest.mark.parametrize("clock", ["32kHz", "80kHz"])
+def test_a_slow_clock_cuts_bands_below_what_a_profile_can_have(warifu: Run, clock: str) -> None:
+    board = ("--core", "cortex-m0", "--clock", clock)
+    assert warifu("init", "device", "low", *board)[0] == OK
+    aead = figures(profile("low"))["aead.seal.AES_256_GCM"]
+    assert band(aead["per_byte"])[-1] < 1e9
+    assert str(aead["note"]).endswith("; a byte's is cut below 1 s")
+    Path("own.csv").write_text("primitive,value,unit\nsign.ecdsa_secp256r1,45,s\n")
+    code, _, err = warifu("import", "own.csv", *board, "--dry-run")
+    assert code == OK, err
+
+
+def test_what_no_profile_can_have_names_the_clock(
+    warifu: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("warifu.devices.profile._LONGEST_RATE_NS", 1e12)
+    code, _, err = warifu("init", "device", "low", "--core", "cortex-m0", "--clock", "32kHz")
+    assert code == USAGE
+    line = one_line(err)
+    assert line.startswith("warifu: low: at a clock of 32 kHz no profile can be made (")
+    assert line.endswith("check --clock and the figures that were given")
+    assert "low.toml" not in line and not Path("profiles").exists()
 
 
 def test_study_and_device_are_told_apart(warifu: Run) -> None:
@@ -317,6 +456,36 @@ def test_lists(warifu: Run) -> None:
     assert "iot-safe-sakomoto-agent " in warifu("devices", "--key-stores")[1]
 
 
+@pytest.mark.parametrize(
+    ("folder", "options", "listed"),
+    [
+        ("devices", (), "nrf52840"),
+        ("key-stores", ("--key-stores",), "optiga-trust-m"),
+        ("links", ("--links",), "nb-iot"),
+    ],
+)
+@pytest.mark.parametrize("content", [b'name = "odd\n', b"\xff\xfe\x00"])
+def test_a_broken_profile_hides_no_other(
+    warifu: Run, folder: str, options: tuple[str, ...], listed: str, content: bytes
+) -> None:
+    file = Path("profiles", folder, "odd.toml")
+    file.parent.mkdir(parents=True)
+    file.write_bytes(content)
+    code, out, err = warifu("devices", *options)
+    assert code == USAGE
+    assert listed in out and "odd" not in out
+    line = one_line(err)
+    assert line.startswith(f"warning: {file}: ")
+    assert line.endswith("; it is left out: mend it, or move it away")
+
+
+@pytest.mark.parametrize("option", ["--ram", "--flash"])
+def test_a_memory_has_bytes(warifu: Run, option: str) -> None:
+    code, _, err = warifu("init", "device", "none", *BOARD, option, "0KiB")
+    assert code == USAGE
+    assert f"{option} 0KiB: expected a size above 0" in one_line(err)
+
+
 def test_judgement_command_can_fail(
     warifu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -345,7 +514,8 @@ def test_judgement_command_can_fail(
 
 
 def test_a_terminal_is_asked_until_it_answers(warifu: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = ["z80", "m33", "slow", "128MHz", "polarssl", "", "a while", "12 ms", *[""] * 6]
+    answers = ["z80", "m33", "slow", "128MHz", "polarssl", "", "rust", "Assembly"]
+    answers += ["a while", "12 ms", *[""] * 6]
     asked: list[str] = []
 
     def prompt(text: str, **_: object) -> str:
@@ -358,6 +528,9 @@ def test_a_terminal_is_asked_until_it_answers(warifu: Run, monkeypatch: pytest.M
     assert code == OK, err
     assert answers == []
     assert asked[:6] == ["core", "core", "clock", "clock", "TLS library", "TLS library"]
+    assert asked[6] == asked[7] and "assembly is up to ten times as quick" in asked[6]
+    assert "expected one of assembly, c, hardware" in err
+    assert profile("desk-board")["code"]["value"] == "assembly"  # type: ignore[index]
     assert "--library polarssl: expected one of mbedtls-3.6" in err
     assert "expected one of cortex-m0" in err and "expected a clock such as" in err
     # A name that is taken is told before anything is asked.

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 import io
+import re
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -194,3 +195,18 @@ def test_page_of_devices_is_current() -> None:
     """`make golden` writes docs/reference/devices.md."""
     made = SCRIPT.page(TEXTS, SCRIPT.texts("key-stores"))
     assert made == (ROOT / "docs" / "reference" / "devices.md").read_text()
+
+
+def test_the_form_that_the_page_shows_can_be_read() -> None:
+    page = (ROOT / "docs" / "reference" / "devices.md").read_text()
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    head = (
+        'name = "own"\ndescription = "own"\nlibrary = { value = "mbedtls-3.6", kind = "assumed" }\n'
+    )
+    known = catalog.device("own", head + example, "own.toml").primitives
+    assert known["aead.seal.AES_128_GCM"].call_ns == 7000
+    assert known["aead.seal.AES_128_GCM"].byte_ns == 55
+    # One of text, as it says.
+    text = example.replace("[41.5, 55, 84.2]", '"41.5 55 84.2"')
+    assert text != example
+    assert catalog.device("own", head + text, "own.toml").primitives == known

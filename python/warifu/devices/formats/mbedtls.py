@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from warifu.devices.figures import NO_CASE, Code, Collected, Figure, Output, of_block, of_stream
 from warifu.devices.text import number, time_ns
@@ -47,6 +47,8 @@ _CALLS = {
     ("ECDSA-secp256r1", "verify"): "verify.ecdsa_secp256r1",
 }
 _CURVES = {"secp256r1": "secp256r1", "x25519": "x25519", "Curve25519": "x25519"}
+_NO_TIME = "its figure is no time above 0"
+_NO_CLOCK = "cycles need the clock: add --clock, such as --clock 64MHz"
 _GROUPS = {"hash": "SHA", "random": "AES", "aead": "AES GCM"}
 
 
@@ -54,7 +56,7 @@ def read(lines: Sequence[str], clock_hz: int | None) -> Output | None:
     """The output of one run."""
     found = Collected()
     version = clock = None
-    exchanges: dict[tuple[str, str], float] = {}
+    exchanges: dict[tuple[str, str], _Exchange] = {}
     where: dict[str, Code] = {}
     for line in lines:
         if match := _VERSION.search(line):
@@ -67,19 +69,19 @@ def read(lines: Sequence[str], clock_hz: int | None) -> Output | None:
             name, verb = match[1], match[3] or match[5]
             ns = _call_ns(number(match[2]), match[4], clock or clock_hz)
             kind, _, curve = name.partition("-")
-            if kind in {"ECDHE", "ECDH"} and curve in _CURVES and ns is not None:
-                found.lines += 1
-                of = "full" if verb.startswith("full") else kind
-                exchanges.setdefault((of, _CURVES[curve]), ns)
-            elif (primitive := _CALLS.get((name, verb))) is None:
-                found.leave(f"{name} {verb}", NO_CASE, understood=True)
+            what = f"{name} {verb}"
+            is_exchange = kind in {"ECDHE", "ECDH"} and curve in _CURVES
+            primitive = _CALLS.get((name, verb))
+            if not is_exchange and primitive is None:
+                found.leave(what, NO_CASE, understood=True)
             elif ns is None:
-                found.leave(f"{name} {verb}", "its figure is no time above 0")
+                needs_clock = match[4] == "cycles" and not (clock or clock_hz)
+                found.leave(what, _NO_CLOCK if needs_clock else _NO_TIME, understood=True)
+            elif primitive is None:
+                _exchange(found, exchanges, _Exchange(ns, what), kind, _CURVES[curve])
             else:
-                found.add(
-                    Figure(primitive, ns, code=where.get("Asymmetric cryptography")),
-                    f"{name} {verb}",
-                )
+                code = where.get("Asymmetric cryptography")
+                found.add(Figure(primitive, ns, code=code), what)
         elif match := _STREAM.search(line):
             rate = number(match[2])
             _stream(found, match[1].strip(), rate and rate * _SIZES[match[3]], where)
@@ -120,18 +122,44 @@ def _stream(found: Collected, name: str, rate: float | None, where: dict[str, Co
             found.add(of_block(primitive, byte_ns * _BLOCK, _BLOCK, code), name)
 
 
+@dataclass(frozen=True)
+class _Exchange:
+    """The figure of a key exchange, and its row's name."""
+
+    ns: float
+    what: str
+
+
+def _exchange(
+    found: Collected,
+    exchanges: dict[tuple[str, str], _Exchange],
+    one: _Exchange,
+    kind: str,
+    curve: str,
+) -> None:
+    """Takes a row of a key exchange; the first of its kind and curve stays."""
+    found.lines += 1
+    of = "full" if one.what.endswith("full handshake") else kind
+    known = exchanges.setdefault((of, curve), one)
+    if known is not one:
+        # The curve may have two names.
+        found.leave(one.what, f"{known.what} was given before")
+
+
 def _exchanges(
-    found: Collected, exchanges: dict[tuple[str, str], float], code: Code | None
+    found: Collected, exchanges: dict[tuple[str, str], _Exchange], code: Code | None
 ) -> None:
     """Key pair and shared secret. `ECDHE` is both, `ECDH` the secret alone, and a `full handshake`
     both for both ends (programs/test/benchmark.c)."""
     for curve in dict.fromkeys(curve for _, curve in exchanges):
-        both = exchanges.get(("ECDHE", curve))
-        full = exchanges.get(("full", curve))
-        how = "ECDHE"
-        if both is None and full is not None:
-            both, how = full / 2, "half of ECDHE's full handshake"
-        derive = exchanges.get(("ECDH", curve))
+        whole, full = exchanges.get(("ECDHE", curve)), exchanges.get(("full", curve))
+        secret = exchanges.get(("ECDH", curve))
+        both, how = whole.ns if whole else None, "ECDHE"
+        if whole is None and full is not None:
+            whole, both, how = full, full.ns / 2, "half of ECDHE's full handshake"
+        elif whole is not None and full is not None:
+            found.leave(full.what, f"{whole.what} was given")
+        derive = secret.ns if secret else None
         sign = found.figures.get(f"sign.ecdsa_{curve}")
         keygen, why = None, ""
         if both is not None and derive is not None and both > derive:
@@ -139,18 +167,20 @@ def _exchanges(
         elif sign is not None and (both is not None or derive is not None):
             # Both multiply the base point; what a signature has beside that is short.
             keygen, why = sign.call_ns, "as a signature: a multiple of the base point"
+            if whole is not None and secret is not None:
+                found.leave(whole.what, f"takes no longer than {secret.what} alone")
         elif both is not None:
             keygen, why = both / 2, f"a half of {how}"
         if derive is None and both is not None and keygen is not None:
-            keygen = min(keygen, both / 2)
+            if keygen > both / 2:
+                keygen, why = both / 2, f"a half of {how}, since a signature takes longer"
             derive = both - keygen
         if keygen is not None:
             found.figures.setdefault(
                 f"ecdh.keygen.{curve}", Figure(f"ecdh.keygen.{curve}", keygen, 0.0, code, why)
             )
         if derive is not None:
-            known = ("ECDH", curve) in exchanges
-            rest = "" if known else f"{how} less the key pair"
+            rest = "" if secret is not None else f"{how} less the key pair"
             found.figures.setdefault(
                 f"ecdh.derive.{curve}", Figure(f"ecdh.derive.{curve}", derive, 0.0, code, rest)
             )

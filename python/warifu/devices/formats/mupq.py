@@ -15,7 +15,10 @@ _HEAD = re.compile(
     r"^\|? *scheme *\| *implementation *\|.*\[cycles\]|^scheme,implementation,",
     re.IGNORECASE,
 )
-_ROW = re.compile(r"^\|? *([\w.+-]+) *(?:\(\d+ executions\))? *[|,] *([\w.+-]+) *[|,].*\d")
+#: Possessive, so that no line takes long to be refused.
+_ROW = re.compile(
+    r"^\|?+ *+([\w.+-]++) *+(?:\(\d++ executions\) *+)?+[|,] *+([\w.+-]++) *+[|,].*\d"
+)
 
 
 def read(lines: Sequence[str], clock_hz: int | None) -> Output | None:

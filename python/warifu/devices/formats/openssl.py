@@ -13,12 +13,12 @@ from warifu.devices.text import number, time_ns
 TOOL = "openssl speed"
 _VERSION = re.compile(r"^\s*(?:version: |OpenSSL )(\d[\w.+-]{0,31})")
 #: `rsa 2048 bits 0.000526s 0.000023s   1902.3  42704.8`; since 3.2 with encryption behind it.
-_RSA = re.compile(r"^\s*rsa +(\d+) bits? +(?:[\d.]+s +){2,4}([\d. ]+)$")
+_RSA = re.compile(r"^\s*+rsa ++(\d++) bits? ++(?:[\d.]++s ++){2,4}+([\d. ]*+)$")
 #: ` 256 bits ecdsa (nistp256)   0.0000s   0.0001s  39504.5  12626.9`
 _SIGN = re.compile(
-    r"^\s*(\d+) bits? +(ecdsa|EdDSA) \((\w+)\) +[\d.]+s +[\d.]+s +([\d.]+) +([\d.]+)"
+    r"^\s*+(\d++) bits? ++(ecdsa|EdDSA) \((\w++)\) ++[\d.]++s ++[\d.]++s ++([\d.]++) ++([\d.]++)"
 )
-_ECDH = re.compile(r"^\s*(\d+) bits? +ecdh \((\w+)\) +[\d.]+s +([\d.]+)")
+_ECDH = re.compile(r"^\s*+(\d++) bits? ++ecdh \((\w++)\) ++[\d.]++s ++([\d.]++)")
 _TYPE = re.compile(r"^\s*type {1,40}((?:\d{1,9} bytes {0,20}){1,12})$")
 _RATE = re.compile(r"^\s*([A-Za-z][\w()-]{0,40}) {1,40}((?:[\d.]{1,20}k?(?: {1,20}|$)){1,12})$")
 _MR = re.compile(r"^\+(F\d?|H|DT|DTP|R\d|D\d?):(.*)$")

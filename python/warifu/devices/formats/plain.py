@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from warifu import _core
 from warifu.devices.figures import Collected, Figure, Output, of_stream
-from warifu.devices.quantities import NotUnderstood, byte_ns, call_ns
+from warifu.devices.quantities import NotUnderstood, byte_ns, call_ns, fine_ns
 from warifu.devices.text import number
 
 TOOL = "table of primitives"
@@ -61,13 +61,16 @@ def read(lines: Sequence[str], clock_hz: int | None) -> Output | None:
 def _figure(name: str, value: str, unit: str, clock_hz: int | None) -> Figure:
     if number(value) is None:
         raise NotUnderstood(f"{value} is no number above 0")
-    if unit == "cycles" or unit == "cycles/byte":
+    by_bytes = unit.endswith(("/s", "/byte"))
+    if by_bytes and not name.startswith(_STREAMS):
+        raise NotUnderstood(f"{unit} is for what takes bytes: expected a time such as ms")
+    if unit in {"cycles", "cycles/byte"}:
         if clock_hz is None:
             raise NotUnderstood("cycles need the clock: add --clock, such as --clock 64MHz")
         ns = float(value) * 1e9 / clock_hz
-        return of_stream(name, ns) if unit.endswith("/byte") else Figure(name, ns)
-    if unit.endswith(("/s", "/byte")):
-        if not name.startswith(_STREAMS):
-            raise NotUnderstood(f"{unit} is for what takes bytes: expected a time such as ms")
+        return of_stream(name, ns) if by_bytes else Figure(name, ns)
+    if by_bytes:
         return of_stream(name, byte_ns(f"{value} {unit}"))
+    if name == "instruction":
+        return Figure(name, fine_ns(f"{value} {unit}"))
     return Figure(name, call_ns(f"{value} {unit}"))

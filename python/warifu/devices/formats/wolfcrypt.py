@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from warifu.devices.figures import NO_CASE, Code, Collected, Figure, Output, of_block, of_stream
 from warifu.devices.text import number, time_ns
@@ -18,32 +19,41 @@ _TARGET = re.compile(r"\bCONFIG_IDF_TARGET = (\w{1,16})")
 _CORES = {"esp32": "xtensa-lx6", "esp32s2": "xtensa-lx7", "esp32s3": "xtensa-lx7"}
 _RISC_V = {"esp32c2", "esp32c3", "esp32c6", "esp32h2"}
 
+#: A number, or what C prints where there is none.
+_FIGURE = r"([-+]?(?:[\d.,]{1,20}|inf|nan)(?:\([a-z]{1,8}\))?)"
+_FIGURE_OF_CSV = _FIGURE.replace(",", "", 1)
+_UNIT = r"(bytes|megs|[kKmMG]i?B|B)"
 _STREAM = re.compile(
-    r"([\d.,]{1,20}) ([KMG]?i?B|bytes|megs|kB) took "
-    r"([\d.]{1,20}) seconds, {1,20}([\d.,]{1,20}) ([KMG]?i?B|kB)/s"
+    rf"([\d.,]{{1,20}}) {_UNIT} took {_FIGURE} seconds, {{1,20}}{_FIGURE} {_UNIT}/s"
     r"(?: {1,8}Cycles per byte = {1,20}([\d.]{1,20}))?"
 )
 #: What stands before it. Repetitions are bounded, so that no line takes long to be refused.
 _NAME = re.compile(
     r"(?:^|[^\w/-])([A-Z][\w/-]{0,40}(?: [A-Za-z0-9-]{1,12}){0,2}?)(?: {1,8}(SW|HW))? *$"
 )
-_CALL = re.compile(
-    r"\b(RSA|DH|ECC|ECDHE|ECDSA|CURVE|ED|ML-(?:KEM|DSA) +\d+|KYBER\w*|DILITHIUM\w*|FALCON\w*|"
-    r"SPHINCS\w*|ECCSI|SAKKE|SM2|X448|SRP|LMS\S*|XMSS\S*) {0,12}"
-    r"(?:\[ {0,20}(\w{1,20}) {0,8}\])? {1,20}(\d{2,5})? {0,12}"
-    r"(key gen|agree|sign|verify|public|private|encaps?|decaps?|encrypt|decrypt|[A-Za-z_-]{1,20})"
-    r"(?: {1,8}(SW|HW))? {1,12}(\d{1,12}) ops took ([\d.]{1,20}) sec, avg ([\d.]{1,20}) ms"
+#: A call's row ends so. Every pattern takes a time that is linear in a line's length: quantifiers
+#: are bounded, or possessive where the next sign cannot be one of theirs.
+_CALL = re.compile(rf"(?<!\d)(\d{{1,12}}+) ops took {_FIGURE} sec, avg {_FIGURE} ms")
+_CALLED = re.compile(
+    r"(?<![\w-])(RSA|DH|ECC|ECDHE|ECDSA|CURVE|ED|ML-(?:KEM|DSA) {1,8}+\d{1,5}+|KYBER\w{0,20}+|"
+    r"DILITHIUM\w{0,20}+|FALCON\w{0,20}+|SPHINCS\w{0,20}+|ECCSI|SAKKE|SM2|X448|SRP|"
+    r"XMSS\S{0,40}+|LMS\S{0,40}+)(?: {0,12}+\[ {0,20}+(\w{1,20}+) {0,8}+\])?+ {1,32}+"
+    r"(?:(\d{2,5}+) {0,12}+)?+(key gen|[A-Za-z_-]{1,20}+)(?: {1,8}+(SW|HW))?+$"
 )
 #: Until version 3.9.
 _OLD_CALL = re.compile(
     r"\b(RSA 2048 (?:public|private|encryption|decryption)|ECC +256 key generation|"
-    r"EC-DHE +key agreement|EC-DSA +sign +time|EC-DSA +verify +time) +([\d.]+) milliseconds, avg"
+    r"EC-DHE +key agreement|EC-DSA +sign +time|EC-DSA +verify +time) ++"
+    rf"{_FIGURE} milliseconds, avg"
 )
 _CSV_STREAM = re.compile(r"Algorithm,([KMG]i?B)/s,")
 _CSV_CALL = re.compile(r"Algorithm,key size,operation,avg ms,ops/sec")
-_CSV_ROW = re.compile(r"\b([A-Z][\w/ \[\].-]{0,60}),([\d.]{1,20}),(?:([\d.]{1,20}),?|)\s*$")
+_CSV_ROW = re.compile(
+    rf"\b([A-Z][\w/ \[\].-]{{0,60}}),{_FIGURE_OF_CSV},(?:{_FIGURE_OF_CSV},?|)\s*$"
+)
 _CSV_CALL_ROW = re.compile(
-    r"\b([A-Z][\w-]*) *(?:\[ *(\w+) *\])?,(\d{0,5}),([\w -]+),([\d.]+),([\d.]+),"
+    r"(?<![\w-])([A-Z][\w-]*+) *+(?:\[ *+(\w++) *+\])?+,(\d{0,5}+),([\w -]++),"
+    rf"{_FIGURE_OF_CSV},{_FIGURE_OF_CSV},"
 )
 
 _OLD = {
@@ -88,9 +98,18 @@ _HASHES = {
     "RNG": "random",
 }
 _BINARY = {"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3, "B": 1, "bytes": 1, "megs": 1024**2}
-_DECIMAL = {"KB": 1000, "MB": 1000**2, "GB": 1000**3, "kB": 1000}
+#: With -base10, whatever the version.
+_DECIMAL = {"mB": 1000**2}
+#: What is a power of 1024 until 5.5, where 3.x had kB as well, and of 1000 since 5.5.4, which calls
+#: the others KiB and so on (bench_stats_sym_finish; wolfSSL's pull requests 5871, 5967 and 6237).
+_EITHER = {"KB": 1, "MB": 2, "GB": 3, "kB": 1}
+_SINCE = (5, 5, 4)
 #: A benchmark counts in 25 blocks of 1024 B, which are 25 of its kilobytes where these are 1024 B.
 _STEP = 25
+#: How far a row's figures may be from each other beside their rounding.
+_APART = 0.02
+_AVERAGE_ROUNDED_MS = 0.0005
+_CONTRADICTS = "its rate is not its amount over its time"
 
 
 def runs(lines: Sequence[str]) -> list[tuple[str, int, int]]:
@@ -111,7 +130,7 @@ def read(lines: Sequence[str], clock_hz: int | None) -> Output | None:
     found = Collected()
     version = clock = core = None
     block, unit = 1024, None
-    sizes = _sizes(lines)
+    units = _units(lines)
     table = ""
     for line in lines:
         if match := _VERSION.search(line):
@@ -127,25 +146,32 @@ def read(lines: Sequence[str], clock_hz: int | None) -> Output | None:
         elif _CSV_CALL.search(line):
             table = "call"
         elif match := _STREAM.search(line):
-            rate, size = number(match[4]), sizes.get(match[5])
-            if name := _NAME.search(line[: match.start()].rstrip()):
-                _stream(found, name[1], rate and size and rate * size, block, name[2])
+            row = _Row.of(match)
+            rate = row.rate and row.rate * units.size(row.rate_unit)
             cycles = number(match[6] or "")
-            if cycles and rate and size:
-                clock = clock or _round(rate * size * cycles)
+            name = _NAME.search(line[: match.start()].rstrip())
+            if not row.agrees(units):
+                found.leave(name[1] if name else "a row", _CONTRADICTS, understood=True)
+                continue
+            if name:
+                _stream(found, name[1], rate, block, name[2])
+            if cycles and rate:
+                clock = clock or _round(rate * cycles)
         elif match := _CALL.search(line):
-            took, ops = number(match[7]), number(match[6])
-            ns = took / ops * 1e9 if took and ops else None
-            _call(found, (match[1], match[2], match[3], match[4]), ns, match[5])
+            ops, took, average = (number(one) for one in match.groups())
+            if called := _CALLED.search(line[: match.start()].rstrip()):
+                row_of = (called[1], called[2], called[3], called[4])
+                ns = took / ops * 1e9 if took and ops and average else None
+                slack = 0.5 / ops if ops else 0.0
+                _call(found, row_of, ns, called[5], average, slack)
         elif match := _OLD_CALL.search(line):
             value = number(match[2])
             what = " ".join(match[1].split())
             _take(found, _OLD[what], value and value * 1e6, what, None)
         elif table == "call" and (match := _CSV_CALL_ROW.search(line)):
-            rate = number(match[6])
-            _call(
-                found, (match[1], match[2], match[3], match[4].strip()), rate and 1e9 / rate, None
-            )
+            average, rate = number(match[5]), number(match[6])
+            row_of = (match[1], match[2], match[3], match[4].strip())
+            _call(found, row_of, rate and average and 1e9 / rate, None, average)
         elif table == "stream" and (match := _CSV_ROW.search(line)):
             rate = number(match[2])
             # `-csv` computes its MB with 1024 * 1024 in every version.
@@ -154,28 +180,94 @@ def read(lines: Sequence[str], clock_hz: int | None) -> Output | None:
     output = found.output(TOOL, version=version and f"wolfSSL {version}")
     if output is None:
         return None
-    from dataclasses import replace
+    return replace(
+        output,
+        library="wolfssl-5",
+        clock_hz=clock or clock_hz,
+        core=core,
+        units=_said(lines, units) if output.figures else "",
+    )
 
-    return replace(output, library="wolfssl-5", clock_hz=clock or clock_hz, core=core)
+
+@dataclass(frozen=True)
+class _Units:
+    """What its units are."""
+
+    base: int
+    """1000 or 1024, of those that may be either."""
+    why: str
+    """What tells."""
+
+    def size(self, unit: str) -> int:
+        """A unit in B."""
+        known = _BINARY.get(unit) or _DECIMAL.get(unit)
+        return known or self.base ** _EITHER.get(unit, 1)
 
 
-def _sizes(lines: Sequence[str]) -> dict[str, int]:
-    """What its units are: until 5.5 `KB` and `MB` are powers of 1024; 5.6.0 printed powers of 1000
-    under these names, later ones call each by its own. Amounts in steps of 25 tell."""
-    steps = [
-        amount
-        for line in lines
-        if (match := _STREAM.search(line))
-        and match[2] == "KB"
-        and (amount := number(match[1]))
-        and amount > _STEP
-    ]
-    is_decimal = bool(steps) and not all(one % _STEP == 0 for one in steps)
-    if not steps:
-        version = next((found[1] for line in lines if (found := _VERSION.search(line))), "")
-        is_decimal = version.startswith("5.6.0")
-    named = _DECIMAL if is_decimal else {"KB": 1024, "MB": 1024**2, "GB": 1024**3, "kB": 1000}
-    return {**_BINARY, **named}
+@dataclass(frozen=True)
+class _Row:
+    """A cipher's or hash's row: `350 KiB took 1.022 seconds, 342.466 KiB/s`."""
+
+    amount: float | None
+    unit: str
+    seconds: float | None
+    rate: float | None
+    rate_unit: str
+
+    @classmethod
+    def of(cls, match: re.Match[str]) -> _Row:
+        """From what `_STREAM` found."""
+        return cls(number(match[1]), match[2], number(match[3]), number(match[4]), match[5])
+
+    def apart(self, units: _Units) -> float | None:
+        """How far its rate is from its amount over its time, as a share, beside what they
+        are rounded by; None where one of them is no number above 0."""
+        if not (self.amount and self.seconds and self.rate):
+            return None
+        size, rate = units.size(self.unit), self.rate * units.size(self.rate_unit)
+        rounding = 0.5 * size + 0.0005 * (rate + self.seconds * units.size(self.rate_unit))
+        away = abs(rate * self.seconds - self.amount * size)
+        return max(0.0, away - rounding) / (self.amount * size)
+
+    def agrees(self, units: _Units) -> bool:
+        """Whether its figures do not contradict each other. What has none is no such row."""
+        apart = self.apart(units)
+        return apart is None or apart <= _APART
+
+
+def _rows(lines: Sequence[str]) -> list[_Row]:
+    return [_Row.of(match) for line in lines if (match := _STREAM.search(line))]
+
+
+def _units(lines: Sequence[str]) -> _Units:
+    """What its units are: by a row with two of them, by its amounts, or else by its version."""
+    rows = _rows(lines)
+    apart = {1000: 0.0, 1024: 0.0}
+    for row in rows:
+        if row.unit != row.rate_unit and {row.unit, row.rate_unit} & set(_EITHER):
+            for base in apart:
+                apart[base] += row.apart(_Units(base, "")) or 0.0
+    if apart[1000] != apart[1024]:
+        return _Units(min(apart, key=lambda base: apart[base]), "rows")
+    steps = [row.amount for row in rows if row.unit in {"KB", "kB"} and (row.amount or 0.0) > _STEP]
+    if steps:
+        whole = sum(not amount % _STEP for amount in steps if amount)
+        # Of powers of 1000 one in 25 or so is whole by chance, and PBKDF2's has a step of its own.
+        return _Units(1024 if 2 * whole > len(steps) else 1000, "amounts")
+    version = next((found[1] for line in lines if (found := _VERSION.search(line))), "")
+    if version:
+        numbers = tuple(int(one) for one in re.findall(r"\d{1,6}", version)[:3])
+        return _Units(1000 if numbers >= _SINCE else 1024, "version")
+    return _Units(1024, "lack of a version")
+
+
+def _said(lines: Sequence[str], units: _Units) -> str:
+    """`KB of 1000 B by its amounts`, where its units may be either."""
+    used = {row.rate_unit for row in _rows(lines)} & set(_EITHER)
+    if not used:
+        return ""
+    unit = min(used, key=lambda one: (_EITHER[one], one))
+    return f"{unit} of {units.size(unit)} B by its {units.why}"
 
 
 def _stream(found: Collected, name: str, rate: float | None, block: int, where: str | None) -> None:
@@ -183,7 +275,7 @@ def _stream(found: Collected, name: str, rate: float | None, block: int, where: 
     if name not in _CIPHERS and name not in _HASHES:
         found.leave(name, NO_CASE, understood=True)
     elif (byte_ns := time_ns(rate and 1e9 / rate)) is None:
-        found.leave(name, "its figure is no rate above 0")
+        found.leave(name, "its figure is no rate above 0", understood=True)
     elif name in _CIPHERS:
         found.add(of_block(_CIPHERS[name], byte_ns * block, block, code), name)
     else:
@@ -195,12 +287,21 @@ def _call(
     row: tuple[str, str | None, str | None, str],
     ns: float | None,
     where: str | None,
+    average_ms: float | None,
+    slack_ms: float = 0.0,
 ) -> None:
+    """A call's row; its time and its average differ by their rounding at most."""
     algorithm, curve, bits, verb = row
     what = " ".join(filter(None, (algorithm, curve, bits, verb)))
     primitive = _CALLS.get((algorithm, bits or "", verb))
     if primitive is None or curve not in {None, "SECP256R1"}:
         found.leave(what, NO_CASE, understood=True)
+    elif (
+        ns
+        and average_ms
+        and abs(ns / 1e6 - average_ms) > (_APART * average_ms + slack_ms + _AVERAGE_ROUNDED_MS)
+    ):
+        found.leave(what, "its average is not its time over its operations", understood=True)
     else:
         _take(found, primitive, ns, what, Code.HARDWARE if where == "HW" else None)
 
@@ -208,7 +309,7 @@ def _call(
 def _take(found: Collected, primitive: str, ns: float | None, what: str, code: Code | None) -> None:
     known = time_ns(ns)
     if known is None:
-        found.leave(what, "its figure is no time above 0")
+        found.leave(what, "its figure is no time above 0", understood=True)
     else:
         found.add(Figure(primitive, known, code=code), what)
 
