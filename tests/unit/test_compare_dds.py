@@ -271,3 +271,20 @@ def test_errors_that_a_length_shares_are_no_evidence_of_many() -> None:
     alone = [replace(one, levels={"cell": one.case_id}) for one in cells]
     found = dds._estimate(errors, drawn, dds._weights(alone, rng))
     assert found.interval.high == pytest.approx(0.02)
+
+
+def test_a_byte_s_time_is_a_number_or_the_middle_of_a_law() -> None:
+    for text, expected in (
+        ('"0.8 ns"', 0.8),
+        ('{ value = "0.5 ns", kind = "assumed" }', 0.5),
+        ('{ quantiles = "1 2.5 40", unit = "ns" }', 2.5),
+        ('{ quantiles = [1, 2], unit = "us" }', 1_500.0),
+        ('{ quantiles = [], unit = "ns" }', None),
+        ('{ quantiles = [1, "x"], unit = "ns" }', None),
+        ('{ quantiles = 3, unit = "ns" }', None),
+        ('{ quantiles = [1], unit = "years" }', None),
+        ("5", None),
+    ):
+        profile = f'[[primitive]]\nname = "aead.seal.AES-256-GCM"\nper_byte = {text}\n'
+        found = dds._speeds(profile).get("aead.seal.AES-256-GCM")
+        assert found == expected, text

@@ -32,8 +32,8 @@ def headline(label: str, found: Advice, of_bytes: str | None) -> str:
     if of_bytes is not None:
         # Most of a long sample's time, and a profile has no bounds for it.
         present += (
-            f" The time for each byte is taken as one number, which rests on {of_bytes} values, and "
-            "not in this band."
+            f" The time for each byte is taken as one number, which rests on {of_bytes} values, "
+            "and not in this band."
         )
     if (first := found.first) is not None:
         low, usual, high = (round(100 * part) for part in first.share)
