@@ -97,7 +97,7 @@ PYTHON_MAY_IMPORT = {
     "files": set(),
     "identity": {"_core"},
     "printable": set(),
-    "compare": {"compare", "results", "files"},
+    "compare": {"compare", "results", "files", "printable"},
     # What a study asked, answered: words and a table, from the same figures as the report's.
     "answer": {"answer", "compare", "printable", "report", "results"},
     "report": {"report", "answer", "compare", "results", "files", "printable"},
@@ -106,7 +106,7 @@ PYTHON_MAY_IMPORT = {
     "reproduce": {"reproduce", "dds", "m3", "report"},
     "entropy": {"entropy"},
     "case": {"typed_json"},
-    "typed_json": set(),
+    "typed_json": {"printable"},
     "lab": {
         "lab",
         "case",
