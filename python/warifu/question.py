@@ -148,17 +148,17 @@ class Prediction:
     def frame(self) -> pl.DataFrame:
         """A row for each case, a column for each setting that a case has and each figure.
 
-        Columns are named as in `warifu predict --format csv`, most with the unit last: `rtt_ns`,
+        Columns are named as in `warifu predict --format csv`, with the unit last: `rtt_ns`,
         `p99_ns`, `delta_ns`, `link_b`. Nanoseconds are whole.
         """
         import polars as pl
 
         from warifu.answer.records import cases
-        from warifu.report.table import whole_ns
+        from warifu.report.table import whole_ns, with_unit
 
         self._refuse_closed()
         rows = [
-            {key: whole_ns(key, value) for key, value in row.items()}
+            {with_unit(key): whole_ns(key, value) for key, value in row.items()}
             for row in cases(self.answer, [self.results], self._judged).records
         ]
         return pl.DataFrame(rows, infer_schema_length=None)

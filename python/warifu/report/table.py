@@ -311,7 +311,7 @@ def _csv(table: Table) -> str:
     keys = list(dict.fromkeys(key for record in table.records for key in record))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(map(_csv_word, keys))
+    writer.writerow(_csv_word(with_unit(key)) for key in keys)
     for record in table.records:
         writer.writerow([_csv_word(_typed(key, record.get(key))) for key in keys])
     return text.getvalue()
@@ -324,7 +324,10 @@ def _json(tables: Sequence[Table], answer: Mapping[str, object] | None) -> str:
         ({"name": table.name} if table.name else {})
         | {
             "title": table.title,
-            "rows": [{key: _typed(key, one) for key, one in row.items()} for row in table.records],
+            "rows": [
+                {with_unit(key): _typed(key, one) for key, one in row.items()}
+                for row in table.records
+            ],
             "notes": table.notes,
         }
         for table in tables
@@ -342,14 +345,35 @@ def _typed(key: str, value: Value) -> Value:
         return None
     if key.endswith("_ns"):
         return round(value)
+    value = _without_noise(key, value)
     return int(value) if value.is_integer() else value
+
+
+def _without_noise(key: str, value: float) -> float:
+    """A mean of bytes to a tenth of a thousandth: differences of two have other digits behind it
+    than what they are differences of."""
+    return round(value, 4) if key.endswith("_b") else value
 
 
 def whole_ns(key: str, value: Value) -> Value:
     """A value for a data frame, where a column has one type: nanoseconds without their fraction."""
-    if isinstance(value, float) and math.isfinite(value) and key.endswith("_ns"):
-        return float(round(value))
+    if isinstance(value, float) and math.isfinite(value):
+        return float(round(value)) if key.endswith("_ns") else _without_noise(key, value)
     return value
+
+
+#: Settings whose columns of observations have no unit in their name (`columns.rs`).
+_WITH_UNIT = {
+    "mtu": "mtu_b",
+    "request_body": "request_body_b",
+    "response_body": "response_body_b",
+    "psk_identity_bytes": "psk_identity_b",
+}
+
+
+def with_unit(key: str) -> str:
+    """A column's name for programs, with its unit last."""
+    return _WITH_UNIT.get(key, key)
 
 
 def _csv_word(value: Value) -> Value:
