@@ -14,7 +14,7 @@ from warifu.results import PREDICTED, Results, weakest
 
 #: Names of inputs that are told; the report has all.
 _NAMED = 2
-_NOT_COUNTED = "how far assumed values are off is in P95 and P99, not in the intervals"
+_NOT_COUNTED = "how far assumed values are off is not in the intervals"
 
 
 def badge(main: Results, comparison: Comparison | None) -> Badge:
