@@ -154,11 +154,11 @@ class Prediction:
         import polars as pl
 
         from warifu.answer.records import cases
-        from warifu.report.table import whole_ns, with_unit
+        from warifu.report.table import frame_value, with_unit
 
         self._refuse_closed()
         rows = [
-            {with_unit(key): whole_ns(key, value) for key, value in row.items()}
+            {with_unit(key): frame_value(key, value) for key, value in row.items()}
             for row in cases(self.answer, [self.results], self._judged).records
         ]
         return pl.DataFrame(rows, infer_schema_length=None)

@@ -355,8 +355,9 @@ def _without_noise(key: str, value: float) -> float:
     return round(value, 4) if key.endswith("_b") else value
 
 
-def whole_ns(key: str, value: Value) -> Value:
-    """A value for a data frame, where a column has one type: nanoseconds without their fraction."""
+def frame_value(key: str, value: Value) -> Value:
+    """A value for a data frame, where a column has one type: nanoseconds without their fraction,
+    bytes without the digits that arithmetic gave them."""
     if isinstance(value, float) and math.isfinite(value):
         return float(round(value)) if key.endswith("_ns") else _without_noise(key, value)
     return value

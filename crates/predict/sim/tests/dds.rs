@@ -177,3 +177,31 @@ fn what_protection_adds_to_a_sample_is_apart() {
     let layer = works[&Operation::Dds(Role::Client, Direction::Send, DdsMessage::Payload)];
     assert_eq!((layer.own.mean.0, layer.protected.0), (10_000, 0));
 }
+
+/// Its bytes stand beside what a call takes, whether a byte's time is a number or has a law.
+#[test]
+fn bytes_of_a_path_are_counted_once() {
+    let path = |per_byte: &str| {
+        let mut profile = "name = \"constant\"\ndescription = \"a test\"\n".to_owned();
+        for operation in Operation::all() {
+            let when = common::whatever(operation);
+            profile += &format!("[[operation]]\nname = \"{operation}\"\n{when}");
+            profile += &format!("warm = \"10 us\"\nper_byte = {per_byte}\n");
+        }
+        for primitive in ["aead.seal.AES-256-GCM", "aead.mac.AES-256-GCM"] {
+            profile += &format!("[[primitive]]\nname = \"{primitive}\"\nwarm = \"2 us\"\n");
+            profile += &format!("per_byte = {per_byte}\n");
+        }
+        let mut catalog = common::catalog("0 us");
+        catalog.add(ProfileKind::Device, "constant", &profile, "constant").unwrap();
+        let settings = "[link]\nprofile = \"loopback\"\n[stack]\nprotocol = \"dds\"\n\
+                        crypto = \"builtin\"\n[pattern]\nkind = \"request\"\n\
+                        path = \"/chatter\"\nresponse_body = \"1 MiB\"\n";
+        DdsPath::of(&common::case(settings, &catalog), &catalog).unwrap()
+    };
+    let constant = path("\"5 ns\"");
+    assert!(constant.steps.iter().any(|step| {
+        matches!(step, PathStep::Work(work) if work.own_per_byte_ns == 5.0 && work.cipher.is_some())
+    }));
+    assert_eq!(path("{ quantiles = [4, 5, 6], unit = \"ns\" }"), constant);
+}
