@@ -7,12 +7,13 @@ import itertools
 import math
 import random
 import re
+from dataclasses import replace
 
 import pytest
 
 from warifu.answer import amounts
 from warifu.answer.axes import Axis
-from warifu.answer.effects import Choice, Effect, effects
+from warifu.answer.effects import Choice, Effect, effects, hull
 from warifu.answer.model import Change
 from warifu.answer.sentences import (
     _as_one,
@@ -54,9 +55,23 @@ def check(shown: tuple[str, str], rows: list[tuple[Change, float]]) -> None:
     verb, rest = shown
     if rest.startswith(("no difference", "a difference too small")):
         assert all(
-            max(map(abs, change.interval)) < 0.001 * whole for change, whole in rows
+            max(map(abs, change.reach)) < 0.001 * whole for change, whole in rows
         ) or rest.startswith("a difference too small")
         return
+    if by_board := re.search(r" by the board\)$", rest):
+        said = rest[: by_board.start()]
+        own, _, on_boards = said.rpartition(", " if "by the estimates" in said else " (")
+        check_boards(verb, on_boards, rows)
+        if own == "no certain difference":
+            assert not any(change.certain for change, _ in rows)
+            return
+        rest = own + ")" * ("by the estimates" in said)
+    else:
+        # What is left out is within a tenth of what is told.
+        most = max(abs(change.value) for change, _ in rows)
+        for change, _ in rows:
+            if change.boards is not None and all(one.certain for one, _ in rows):
+                assert max(map(abs, change.boards)) <= 1.2 * most + 2.0 * change.interval.half_width
     ends = numbers(rest)
     if "up to" in rest:
         ends = [(0.0, 0.0), *ends]
@@ -64,17 +79,32 @@ def check(shown: tuple[str, str], rows: list[tuple[Change, float]]) -> None:
         ends = [(-value, last) for value, last in ends]
     low, high = min(one - last for one, last in ends), max(one + last for one, last in ends)
     if rest.startswith("no certain difference"):
+        changes = [replace(change, boards=None) for change, _ in rows]
         assert not any(change.certain for change, _ in rows)
         for change, _ in rows:
-            assert low <= change.interval.low and change.interval.high <= high, (rest, rows)
+            # Of what the trials are sure of, in the middle of the bands, the value is told.
+            told = [change.value] if by_board and hull(0.0, changes).certain else change.interval
+            assert all(low <= one <= high for one in told), (rest, rows)
         return
     for change, _ in rows:
         if change.certain:
             assert low <= change.value <= high, (verb, rest, rows)
         else:
-            assert low <= change.interval.high and change.interval.low <= high, (rest, rows)
+            assert low <= change.reach.high and change.reach.low <= high, (rest, rows)
     if "below 1 %" in rest:
         assert all(abs(change.value) < 0.01 * whole for change, whole in rows)
+
+
+def check_boards(verb: str, shown: str, rows: list[tuple[Change, float]]) -> None:
+    """The ends that are told hold those of every combination."""
+    ends = numbers(shown)
+    if "up to" in shown:
+        ends = [(0.0, 0.0), *ends]
+    if verb == "save" and not re.search(r"[+-]", shown):
+        ends = [(-value, last) for value, last in ends]
+    low, high = min(one - last for one, last in ends), max(one + last for one, last in ends)
+    for change, _ in rows:
+        assert low <= change.reach.low and change.reach.high <= high, (verb, shown, rows)
 
 
 def drawn(seed: int) -> tuple[dict[Context, Change], dict[Context, float]]:
@@ -90,7 +120,11 @@ def drawn(seed: int) -> tuple[dict[Context, Change], dict[Context, float]]:
         value = scale * (1.0 + sum(shifts[one] for one in place)) * rng.choice([1.0, 1.0, -1.0])
         value *= rng.uniform(0.97, 1.03)
         half = noise * rng.uniform(0.5, 2.0)
-        changes[place] = Change(value, Interval(value - half, value + half))
+        boards = None
+        if seed % 2:
+            below, above = (rng.uniform(0.0, scale) * rng.choice([0.0, 0.1, 3.0]) for _ in "12")
+            boards = Interval(value - half - below, value + half + above)
+        changes[place] = Change(value, Interval(value - half, value + half), boards)
         wholes[place] = scale * 10.0 ** rng.uniform(0.0, 3.0)
     return changes, wholes
 
@@ -172,6 +206,24 @@ def test_words_of_a_difference() -> None:
     assert told((-8.0, 12.0), (700.0, 20.0), scale=1.0, whole=4e3) == "add up to 700 B"
     assert told((-40.0, 2.0), (70.0, 2.0)) == "make a difference of -40.0 ms to +70.0 ms"
     assert told((998.0, 40.0), (1800.0, 40.0), scale=1.0, whole=4e3) == "add 1.0 to 1.8 kB"
+
+
+def test_words_of_what_depends_on_the_board() -> None:
+    def on_boards(value: float, low: float, high: float, whole: float = 1e9) -> str:
+        interval = Interval((value - 1.0) * 1e6, (value + 1.0) * 1e6)
+        change = Change(value * 1e6, interval, Interval(low * 1e6, high * 1e6))
+        (found,) = effects({("0",): change}, [], lambda _: whole, 0)
+        return " ".join(_difference(found, TIME))
+
+    assert on_boards(342.0, 88.0, 2113.0) == "add 342 ms (90 to 2110 ms by the board)"
+    assert on_boards(-342.0, -2113.0, -88.0) == "save 342 ms (90 to 2110 ms by the board)"
+    assert on_boards(342.0, 335.0, 349.0) == "add 342 ms"
+    # The estimates differ, and yet the board may turn it.
+    assert on_boards(342.0, -21.0, 913.0) == (
+        "make no certain difference (by the estimates +342 ms, -20 ms to +910 ms by the board)"
+    )
+    # So small a part of the whole that it is none, on any board.
+    assert on_boards(0.2, -1.5, 1.9, whole=1e10) == "make no difference in time"
 
 
 def test_the_largest_is_up_to_where_others_are_smaller() -> None:

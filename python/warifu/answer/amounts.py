@@ -12,6 +12,11 @@ _MS = 1e6
 _DIGITS = 3
 #: From here times are in seconds.
 _SECONDS = 10_000.0
+#: What a range on the boards that assumed figures allow is called, and the share of a figure from
+#: which that range is told.
+BY_BOARD, BY_BOARD_FROM = "by the board", 0.1
+#: A band is an estimate itself: of its larger end two digits are told.
+_BAND_HALF = 0.04
 
 
 def time(value_ns: float, half_ns: float = 0.0, finest_ns: float = 0.0) -> str:
@@ -34,6 +39,17 @@ def size(value: float, half: float = 0.0) -> str:
     if round(value, places) < 1000.0:
         return f"{number(value, places)} B"
     return f"{number(value / 1e3, min(1, _places(value / 1e3, half / 1e3, 0.0)))} kB"
+
+
+def span(low: str, high: str) -> str:
+    """`1.6 to 2.1 ms` of `1.6 ms` and `2.1 ms`: what both have is said once."""
+    number, _, unit = low.partition(" ")
+    return f"{number if high.endswith(f' {unit}') else low} to {high}"
+
+
+def half_of_band(low: float, high: float) -> float:
+    """The uncertainty that the ends of a band are told with."""
+    return _BAND_HALF * max((abs(end) for end in (low, high) if math.isfinite(end)), default=0.0)
 
 
 def parsed_ms(text: str) -> float | None:

@@ -15,6 +15,7 @@ from warifu.results import PREDICTED, Results, weakest
 #: Names of inputs that are told; the report has all.
 _NAMED = 2
 _NOT_COUNTED = "how far assumed values are off is not in the intervals"
+_COUNTED = "how far they are off is counted only where it says by the board"
 
 
 def badge(main: Results, comparison: Comparison | None) -> Badge:
@@ -45,15 +46,16 @@ def badge(main: Results, comparison: Comparison | None) -> Badge:
 
 def rests_on(main: Results) -> str:
     """`simulated, rests on 2 assumed values: lte-m jitter, lte-m rtt; ..`. Intervals are of the
-    trials: an assumed value that is wrong is wrong in all of them. Where a device's figure has a
-    band, each trial is of another board, which widens what the trials take."""
+    trials: an assumed value that is wrong is wrong in all of them. What a band of a device's figure
+    allows is told by the board."""
     methods = " and ".join(str(one) for one in main.manifest.get("methods") or ["simulated"])
     evidence = weakest([str(one) for one in main.manifest.get("evidence") or []])
     figures = assumed_figures(main.manifest)
     if evidence != "assumed" or not figures:
         return f"{methods}, rests on {evidence} values"
+    counted = _COUNTED if main.has_boards else _NOT_COUNTED
     values = f"{len(figures)} assumed {'value' if len(figures) == 1 else 'values'}"
-    return f"{methods}, rests on {values}: {named(figures, _NAMED)}; {_NOT_COUNTED}"
+    return f"{methods}, rests on {values}: {named(figures, _NAMED)}; {counted}"
 
 
 def _cells(count: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from warifu.answer import deadlines, only_case, question, sentences
+from warifu.answer import amounts, deadlines, only_case, question, sentences
 from warifu.answer.axes import Grid, grid_of
 from warifu.answer.badge import badge
 from warifu.answer.model import Answer, Row
@@ -17,6 +17,11 @@ from warifu.results import PREDICTED, Results, ResultsError, interruptions
 
 #: So many reasons for leaving cases out are told.
 _TOLD = 3
+#: What a range by the board is.
+_OF_BOARDS = (
+    f"{amounts.BY_BOARD.capitalize()}: on 95 % of the boards that the bands of assumed figures "
+    "allow; timing the board would narrow it."
+)
 
 
 def answer(
@@ -56,6 +61,7 @@ def answer(
         headline=headline,
         not_included=[
             *question.not_included(main, links),
+            *([_OF_BOARDS] if any(amounts.BY_BOARD in one for one in found) else []),
             *question.long_payloads(main),
             *_left_out(main),
         ],
@@ -156,6 +162,7 @@ def _rows(
             verdict=verdicts.get(case_id),
             columns={key: one for key, one in main.cases[case_id].items() if one is not None},
             finest=sample.finest,
+            on_boards=main.on_boards(case_id),
         )
         if case_id != reference:
             samples.forget_beyond_memory(reference)

@@ -55,11 +55,14 @@ def sentences(judged: Sequence[Judged], without: Sequence[str] = ()) -> list[str
         groups.append(("not predicted", list(without)))
         total = len(words) + len(without)
         parts = [_part(word, those, total) for word, those in groups if those]
-        whys = "; ".join(dict.fromkeys(one.remark for one in group if one.valueless))
+        # Reasons that more trials do not change.
+        open_ones = [one for one in group if one.verdict is Verdict.UNDECIDED]
+        told = [one for one in open_ones if one.remark and not one.trials_needed]
+        whys = "; ".join(list(dict.fromkeys(one.remark for one in told))[:_NAMED])
         why = f" ({whys})" if whys else ""
         # A measurement that is too small to be sure leaves a prediction as it is.
-        open_ones = [one for one in group if words.get(one.case_id) == UNDECIDED]
-        needed = max((one.trials_needed or 0 for one in open_ones), default=0)
+        undecided = [one for one in group if words.get(one.case_id) == UNDECIDED]
+        needed = max((one.trials_needed or 0 for one in undecided), default=0)
         more = f" (at least {needed:,} trials would decide)" if needed else ""
         found.append(f"{text}: {', '.join(parts)}{why}{more}.")
     return found

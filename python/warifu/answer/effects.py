@@ -41,18 +41,18 @@ class Effect:
 
     @property
     def certain(self) -> bool:
-        """Whether no interval in any of these combinations reaches 0, on the same side of it."""
+        """Whether it is not 0 in any of these combinations, on the same side of it."""
         return self.change.certain
 
     @property
     def saves(self) -> bool:
         """Whether it surely saves in any of these combinations."""
-        return any(change.interval.high < 0.0 for change, _ in self._every)
+        return any(change.reach.high < 0.0 for change, _ in self._every)
 
     @property
     def adds(self) -> bool:
         """Whether it surely adds in any of these combinations."""
-        return any(change.interval.low > 0.0 for change, _ in self._every)
+        return any(change.reach.low > 0.0 for change, _ in self._every)
 
     @property
     def half(self) -> float:
@@ -64,7 +64,7 @@ class Effect:
         """Whether the difference is below this share of the whole in all of these combinations;
         ``surely`` with all of its interval."""
         return all(
-            max(map(abs, change.interval) if surely else [abs(change.value)]) < share * abs(whole)
+            max(map(abs, change.reach) if surely else [abs(change.value)]) < share * abs(whole)
             for change, whole in self._every
         )
 
@@ -183,20 +183,26 @@ def _effect(
     where: tuple[tuple[str, str], ...],
 ) -> Effect:
     ordered = sorted(changes.values(), key=lambda change: change.value)
-    middle = ordered[len(ordered) // 2]
-    hull = Interval(
-        min(change.interval.low for change in ordered),
-        max(change.interval.high for change in ordered),
-    )
     wholes = sorted(map(whole, changes))
     return Effect(
         where,
-        Change(middle.value, hull),
+        hull(ordered[len(ordered) // 2].value, ordered),
         ordered[0].value,
         ordered[-1].value,
         wholes[len(wholes) // 2],
         tuple((change, whole(one)) for one, change in changes.items()),
     )
+
+
+def hull(value: float, changes: Sequence[Change]) -> Change:
+    """Several differences as one of this value."""
+    by_board = any(change.boards for change in changes)
+    boards = _hull([change.reach for change in changes]) if by_board else None
+    return Change(value, _hull([change.interval for change in changes]), boards)
+
+
+def _hull(intervals: Sequence[Interval]) -> Interval:
+    return Interval(min(one.low for one in intervals), max(one.high for one in intervals))
 
 
 def _with(context: Context, at: int, value: str) -> Context:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from warifu.compare import boards
 from warifu.compare.stats import Interval
 
 if TYPE_CHECKING:
     from warifu.report.table import Table
-    from warifu.results import Setting
+    from warifu.results import Floats, Setting
 
 #: What a requirement's verdict is called where it is about a case.
 MET, MISSED, UNDECIDED = "met", "missed", "undecided"
@@ -40,11 +41,19 @@ class Change:
 
     value: float
     interval: Interval
+    #: Where assumed figures have bands: the interval of the same difference on 95 % of the boards
+    #: that these allow, which holds `interval`.
+    boards: Interval | None = None
+
+    @property
+    def reach(self) -> Interval:
+        """All that it may be: `boards`, or `interval` where every board is the same."""
+        return self.boards or self.interval
 
     @property
     def certain(self) -> bool:
-        """Whether the whole interval lies on one side of 0."""
-        return self.interval.low > 0.0 or self.interval.high < 0.0
+        """Whether all that it may be lies on one side of 0."""
+        return self.reach.low > 0.0 or self.reach.high < 0.0
 
 
 @dataclass(frozen=True)
@@ -77,6 +86,14 @@ class Row:
     columns: dict[str, Setting] = field(default_factory=dict)
     #: A time is known no finer than this, ns; 0 where nothing limits it.
     finest: float = 0.0
+    #: What a typical connection takes on each board that assumed figures allow, the n-th of all
+    #: rows on the same one; None where every board is the same.
+    on_boards: Floats | None = None
+
+    @property
+    def boards(self) -> Interval | None:
+        """What a typical connection takes on 95 % of the boards."""
+        return None if self.on_boards is None else boards.range_of(self.on_boards)
 
     @property
     def certain(self) -> bool:

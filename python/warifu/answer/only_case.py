@@ -8,7 +8,7 @@ import math
 from warifu.answer import amounts
 from warifu.answer.samples import Samples
 from warifu.answer.words import STAGES, listed
-from warifu.compare import stats
+from warifu.compare import boards, stats
 from warifu.compare.require import LONGEST_BODY_BYTES
 from warifu.compare.stats import Interval
 from warifu.results import PREDICTED
@@ -34,7 +34,7 @@ def sentences(samples: Samples, case_id: str) -> list[str]:
     tail = f"and {shown(0.99)} at P99"
     if math.isinf(sample.times.quantile(0.99)):
         tail = "and has no P99, since more than 1 % fail"
-    found = [f"{what} takes {shown(0.50)} (median), {tail}."]
+    found = [f"{what} takes {shown(0.50)} (median{_by_board(samples, case_id)}), {tail}."]
     if math.isinf(sample.times.quantile(0.50)):
         found = [f"{what} has no median time, since half of them or more fail."]
     if sample.failed > 0.0:
@@ -64,6 +64,20 @@ def sentences(samples: Samples, case_id: str) -> list[str]:
             f"{amounts.size(sample.down)} down."
         )
     return found
+
+
+def _by_board(samples: Samples, case_id: str) -> str:
+    """`; 90 to 2100 ms by the board`, where that tells."""
+    on_boards, sample = samples.results.on_boards(case_id), samples.of(case_id)
+    if on_boards is None:
+        return ""
+    low, high = boards.range_of(on_boards)
+    median = sample.times.quantile(0.50)
+    if high - low < amounts.BY_BOARD_FROM * median:
+        return ""
+    half = amounts.half_of_band(low, high)
+    ends = [amounts.time(end, half, sample.finest) for end in (low, high)]
+    return f"; {amounts.span(*ends)} {amounts.BY_BOARD}"
 
 
 def _half(value: float, interval: Interval) -> float:

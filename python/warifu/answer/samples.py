@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from warifu.answer.model import Change
-from warifu.compare import stats
+from warifu.compare import boards, stats
 from warifu.compare.stats import Interval
 from warifu.report.inputs import finest_ns
 from warifu.results import PREDICTED, Distribution, Results, metrics
@@ -21,6 +21,7 @@ _Z = 1.959964
 #: Atoms of a distribution that is kept: the intervals of quantiles are far wider than what this
 #: coarsens.
 _ATOMS = 4_000
+_MEDIAN = 0.50
 #: Cases that are kept in memory, some ten kilobytes each.
 _MOST_KEPT = 4_000
 #: Above this many cases an interval of a difference is made of the two intervals' ends, which is
@@ -76,13 +77,35 @@ class Samples:
         """A case's ``p`` quantile minus the reference's."""
         if case_id == reference:
             return Change(0.0, Interval(0.0, 0.0))
+        value, interval = self._difference(case_id, reference, p)
+        return Change(value, interval, self._on_boards(case_id, reference, p, interval))
+
+    def _difference(self, case_id: str, reference: str, p: float) -> tuple[float, Interval]:
         ours, theirs = self.of(case_id).times, self.of(reference).times
         value = _difference(ours.quantile(p), theirs.quantile(p))
         if self._resampled:
             rng = np.random.default_rng(_seed(f"{case_id} {reference} {p}"))
-            return Change(value, stats.quantile_difference(ours, theirs, p, rng))
+            return value, stats.quantile_difference(ours, theirs, p, rng)
         one, other = (stats.quantile_interval(of, p) for of in (ours, theirs))
-        return Change(value, Interval(*_ends(one, other)))
+        return value, Interval(*_ends(one, other))
+
+    def _on_boards(
+        self, case_id: str, reference: str, p: float, interval: Interval
+    ) -> Interval | None:
+        """The interval on 95 % of the boards that assumed figures allow.
+
+        A median is that of the board in the middle, and a board's is as far off as its typical
+        connection. A tail is that of the slowest boards, which is not what a choice makes on one
+        board: that may be anything between the tail's difference and the median's.
+        """
+        ours, theirs = (self.results.on_boards(one) for one in (case_id, reference))
+        if (off := boards.deviation(ours, theirs)) is None:
+            return None
+        if p != _MEDIAN:
+            median = self._difference(case_id, reference, _MEDIAN)[1]
+            low, high = median.low + off.low, median.high + off.high
+            return Interval(min(low, interval.low), max(high, interval.high))
+        return Interval(interval.low + off.low, interval.high + off.high)
 
     def size_change(self, case_id: str, reference: str) -> Change:
         """A case's mean size minus the reference's, with the normal interval."""

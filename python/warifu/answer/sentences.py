@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from warifu.answer import amounts, effects, words
 from warifu.answer.axes import Axis, Grid
 from warifu.answer.effects import ALIKE, Choice, Context, Effect
-from warifu.answer.model import Change
 from warifu.answer.samples import Samples
 from warifu.compare import stats
-from warifu.compare.stats import Interval
 from warifu.results import Results
 
 #: Of an axis with more values than this the fastest and the slowest are told.
@@ -267,15 +265,12 @@ def _as_one(found: Sequence[Effect]) -> list[Effect]:
     signs = {one.change.value > 0.0 for one in found if one.certain}
     if not found or len(signs) > 1:
         return list(found)
-    hull = Interval(
-        min(one.change.interval.low for one in found),
-        max(one.change.interval.high for one in found),
-    )
     least, most = min(one.least for one in found), max(one.most for one in found)
     whole = max(one.whole for one in found)
     each = tuple(one for effect in found for one in effect.each)
     middle = found[len(found) // 2].change.value
-    return [Effect((), Change(middle, hull), least, most, whole, each)]
+    change = effects.hull(middle, [one.change for one in found])
+    return [Effect((), change, least, most, whole, each)]
 
 
 def _of_size(choice: Choice, teller: _Teller) -> str:
@@ -329,10 +324,17 @@ def _difference(one: Effect, teller: _Teller) -> tuple[str, str]:
     if one.below(_NOTHING, surely=True):
         return "make", teller.nothing or "no difference"
     if not (one.saves or one.adds):
-        return "make", f"no certain difference ({_from_to(*one.change.interval, one, teller)})"
+        interval, by_board = one.change.interval, _by_board(one, teller)
+        ends = by_board or _from_to(*interval, one.half, teller)
+        if by_board and interval.low * interval.high > 0.0:
+            # The trials are sure of it, on the board in the middle.
+            values = [_signed(end, teller, one.half) for end in (one.least, one.most)]
+            ends = f"by the estimates {' to '.join(dict.fromkeys(values))}, {by_board}"
+        return "make", f"no certain difference ({ends})"
     against = max(0.0, one.most) if one.saves else max(0.0, -one.least)
     if (one.saves and one.adds) or against > _AGAINST * max(abs(one.least), abs(one.most)):
-        return "make", f"a difference of {_from_to(one.least, one.most, one, teller)}"
+        ends = _from_to(one.least, one.most, one.half, teller)
+        return "make", f"a difference of {ends}{_in_brackets(_by_board(one, teller))}"
     least, most = sorted((abs(one.least), abs(one.most)))
     if one.certain:
         shown = _span(least, most, one.half, teller)
@@ -340,6 +342,7 @@ def _difference(one: Effect, teller: _Teller) -> tuple[str, str]:
         # Of some combinations it is not certain that there is any.
         shown = f"up to {teller.amount(one.least if one.saves else one.most, one.half)}"
     small = " (below 1 %)" if one.below(_SMALL) else ""
+    small = _in_brackets(_by_board(one, teller)) or small
     if not _tells(shown):
         return "make", f"a difference too small to tell{small}"
     return ("save" if one.saves else "add"), f"{shown}{small}"
@@ -352,13 +355,31 @@ def _span(least: float, most: float, half: float, teller: _Teller) -> str:
         return high
     if not _tells(low):
         return f"up to {high}"
-    number, _, unit = low.partition(" ")
-    return f"{number if high.endswith(f' {unit}') else low} to {high}"
+    return amounts.span(low, high)
 
 
-def _from_to(low: float, high: float, one: Effect, teller: _Teller) -> str:
+def _by_board(one: Effect, teller: _Teller) -> str:
+    """`90 ms to 2.1 s by the board`, where assumed figures leave so much open that it tells."""
+    boards = one.change.boards
+    if boards is None:
+        return ""
+    wider = max(one.least - boards.low, boards.high - one.most)
+    if wider < amounts.BY_BOARD_FROM * max(abs(one.least), abs(one.most)) and one.certain:
+        return ""
+    half = amounts.half_of_band(boards.low, boards.high)
+    if boards.low * boards.high > 0.0:
+        low, high = sorted(map(abs, boards))
+        return f"{_span(low, high, half, teller)} {amounts.BY_BOARD}"
+    return f"{_from_to(*boards, half, teller)} {amounts.BY_BOARD}"
+
+
+def _in_brackets(text: str) -> str:
+    return f" ({text})" if text else ""
+
+
+def _from_to(low: float, high: float, half: float, teller: _Teller) -> str:
     """`-3 ms to +4 ms`."""
-    return f"{_signed(low, teller, one.half)} to {_signed(high, teller, one.half)}"
+    return f"{_signed(low, teller, half)} to {_signed(high, teller, half)}"
 
 
 def _tells(amount: str) -> bool:

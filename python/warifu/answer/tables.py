@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from warifu.answer import words
 from warifu.answer.model import Answer, Change, Row
+from warifu.compare.stats import Interval
 from warifu.report.figures import decimals, ms, number
 from warifu.report.table import Column, Table, Value
 
@@ -75,6 +76,10 @@ def record(row: Row, found: Answer) -> dict[str, Value]:
         "delta_low_ns": delta.interval.low,
         "delta_high_ns": delta.interval.high,
         "delta_certain": row.certain,
+        "p50_boards_low_ns": _end(row.boards, 0),
+        "p50_boards_high_ns": _end(row.boards, 1),
+        "delta_boards_low_ns": _end(delta.boards, 0),
+        "delta_boards_high_ns": _end(delta.boards, 1),
         "link_b": row.bytes,
         "delta_link_b": size.value,
         "delta_link_low_b": size.interval.low,
@@ -86,6 +91,10 @@ def record(row: Row, found: Answer) -> dict[str, Value]:
         "verdict": row.verdict,
         "is_baseline": row.case_id == found.baseline,
     }
+
+
+def _end(of: Interval | None, end: int) -> float | None:
+    return None if of is None else float(round(of[end])) if math.isfinite(of[end]) else of[end]
 
 
 def _head(path: str, paths: Sequence[str]) -> str:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 #: So many failures are told; the report has all.
 _TOLD = 2
+#: More trials are offered if they are no more than so many times those that were measured: what
+#: took three minutes then takes an hour.
+_MOST_TIMES = 20
 
 
 @dataclass(frozen=True)
@@ -150,8 +153,10 @@ def next_command(answered: Answered, ending: Ending) -> str:
     if comparison is not None and comparison.count(Verdict.FAIL):
         return f"warifu compare {folder} --worst-first"
     if answered.predicted is not None and comparison and comparison.count(Verdict.UNDECIDED):
-        again = command(answered.predicted.manifest, "run", tools.program())
-        return f"{again} --trials {_needed(comparison)}, which would decide"
+        if (decides := _decides(comparison)) is not None:
+            again = command(answered.predicted.manifest, "run", tools.program())
+            return f"{again} --trials {decides[0]}, which would decide{decides[1]}"
+        return f"warifu compare {folder} --worst-first, for what is undecided and why"
     return f"warifu report {folder} --format csv, for every figure of every case"
 
 
@@ -162,13 +167,22 @@ def _study_file(answered: Answered) -> str:
     return f" --for {shlex.quote(file)}" if file.endswith(".toml") else ""
 
 
-def _needed(comparison: Comparison) -> int:
-    """Measured connections a case that would decide the gates that few decide; two digits."""
+def _decides(comparison: Comparison) -> tuple[int, str] | None:
+    """Measured connections a case that would decide, of the undecided cases, as many as
+    `_MOST_TIMES` as many as were measured can; two digits. None where that is none of them."""
+    undecided = [case for case in comparison.cases if str(case.verdict) == "undecided"]
+    most = _MOST_TIMES * max((int(case.n_measured) for case in undecided), default=0)
     needed = [
-        row.trials_needed
-        for case in comparison.cases
-        for row in case.rows
-        if str(row.verdict) == "undecided" and row.trials_needed
+        max((row.trials_needed or most + 1 for row in case.rows if _is_open(row)), default=most + 1)
+        for case in undecided
     ]
-    most = max(needed, default=2 * max(int(case.n_measured) for case in comparison.cases))
-    return int(float(f"{most:.1e}"))
+    within = [one for one in needed if one <= most]
+    if not within:
+        return None
+    of = "" if len(within) == len(undecided) else f" {len(within)} of {len(undecided)}"
+    scale = 10 ** max(0, len(str(max(within))) - 2)
+    return -(-max(within) // scale) * scale, of
+
+
+def _is_open(row: Row) -> bool:
+    return str(row.verdict) == "undecided"

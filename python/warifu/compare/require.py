@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warifu.compare import stats
+from warifu.compare import boards, stats
 from warifu.compare.gates import Verdict
 from warifu.compare.stats import Interval
 from warifu.results import PREDICTED, Distribution, Results, metrics
@@ -153,7 +153,10 @@ def _judge(
     if verdict is Verdict.UNDECIDED and p and distribution.independent < stats.least_trials(p):
         needed = stats.least_trials(p)
     remark = ""
-    if verdict is Verdict.UNDECIDED and requirement.statistic == "max":
+    if on_boards := _board_decides(results, case_id, requirement):
+        # A tail over all boards is that of the slowest, and is not what a board in the middle does.
+        verdict, needed, remark = Verdict.UNDECIDED, None, on_boards
+    elif verdict is Verdict.UNDECIDED and requirement.statistic == "max":
         remark = "a maximum cannot be proven by trials: require a quantile"
     if requirement.statistic in _QUANTILES and math.isinf(value):
         remark = stats.failures_reach(_QUANTILES[requirement.statistic])
@@ -171,6 +174,29 @@ def _judge(
         results.evidence(case_id),
         _left_out(results, case_id, requirement),
     )
+
+
+def _board_decides(results: Results, case_id: str, requirement: Requirement) -> str:
+    """Why it depends on which board the device is, where its assumed figures allow some that hold
+    the bound and some that do not; else empty."""
+    if requirement.metric != results.whole(case_id):
+        return ""
+    on_boards = results.on_boards(case_id)
+    if on_boards is None:
+        return ""
+    low, high = boards.range_of(on_boards)
+    if requirement.holds(low) == requirement.holds(high):
+        return ""
+    ends = " to ".join(_rounded_ms(end) for end in (low, high))
+    return f"it depends on the board, whose assumed figures allow {ends} ms"
+
+
+def _rounded_ms(value_ns: float) -> str:
+    """Three digits."""
+    if not math.isfinite(value_ns):
+        return "no end of"
+    value = value_ns / 1e6
+    return f"{value:.0f}" if value >= 100.0 else f"{value:.3g}"
 
 
 def _left_out(results: Results, case_id: str, requirement: Requirement) -> float:

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 
-from warifu.answer import Answer, Row, words
+import numpy as np
+
+from warifu.answer import Answer, Row, amounts, words
 from warifu.compare.require import Judged
 from warifu.compare.stats import Interval
 from warifu.report import markup
 from warifu.report.content import Content
-from warifu.report.figures import ms, percent, signed_ms_with
+from warifu.report.figures import decimals, ms, number, percent, signed_ms_with
 from warifu.results import PREDICTED
 
 #: Rows of the table; a page with more is not read, and the other formats have them all.
@@ -34,7 +37,8 @@ def answer_section(content: Content, found: Answer) -> str:
     # The question has said so in brief, so the answer did not wait for it.
     parts += [markup.warning(one) for one in found.warnings if one == found.stands_in]
     parts.append(_badge(found))
-    parts += [f'<p class="left-out">{markup.prose(one)}.</p>' for one in found.not_included]
+    for one in found.not_included:
+        parts.append(f'<p class="left-out">{markup.prose(one.rstrip("."))}.</p>')
     parts.append(_table(content, found))
     return f'<section id="answer" aria-label="The answer">{"".join(parts)}</section>'
 
@@ -103,6 +107,10 @@ def _caption(content: Content, found: Answer, several: bool) -> str:
             f" Baseline: {found.baseline_label or 'the first case'}. Behind a difference its 95 % "
             "interval; ~ marks one that is not certain."
         )
+    if any(row.on_boards is not None for row in found.rows):
+        said += (
+            f" {amounts.BY_BOARD.capitalize()}: on 95 % of the boards that assumed figures allow."
+        )
     if found.requirements:
         said += f" Deadline: {'; '.join(found.requirements)}."
     left = len(found.rows) - _ROWS
@@ -134,7 +142,7 @@ def _row(row: Row, found: Answer, heads: list[str], scale: float, bounds: list[f
     base = row.case_id == found.baseline
     several = len(found.rows) > 1
     cells = [
-        _times(row.p50, row.p50_interval, row),
+        _times(row.p50, row.p50_interval, row, _by_board(row.boards, row.p50)),
         _times(row.p99, row.p99_interval, row, _bar(row, scale, bounds)),
     ]
     if several:
@@ -180,7 +188,29 @@ def _data(row: Row) -> str:
         "bytes-high": row.bytes,
         "places": places,
     }
-    return "".join(f' data-{name}="{value:.17g}"' for name, value in figures.items())
+    data = "".join(f' data-{name}="{value:.17g}"' for name, value in figures.items())
+    if row.on_boards is not None and np.isfinite(row.on_boards).all():
+        # Whole us: a board is not known better.
+        data += f' data-boards="{" ".join(str(round(one / 1e3)) for one in row.on_boards)}"'
+    return data
+
+
+def _places_of(boards: Interval) -> int:
+    half = amounts.half_of_band(*boards)
+    return decimals(half / 1e6) if half else 0
+
+
+def _ends_of(boards: Interval) -> str:
+    """In ms, with the digits that a band has."""
+    return " to ".join(number(end / 1e6, _places_of(boards)) for end in boards)
+
+
+def _signed_ends(boards: Interval) -> str:
+    shown = [number(end / 1e6, _places_of(boards)) for end in boards]
+    return " to ".join(
+        f"+{text}" if end > 0.0 and text.strip("0.") else text
+        for end, text in zip(boards, shown, strict=True)
+    )
 
 
 def _sort(value: float) -> str:
@@ -221,7 +251,17 @@ def _delta(row: Row, base: bool) -> str:
             change.value, change.interval, row.finest
         )
     value = 0.0 if base else change.value
-    return f'<td class="number" data-delta="p50"{_sort(value)}>{markup.text(shown)}</td>'
+    by_board = "" if base else _by_board(change.boards, change.value, _signed_ends)
+    return f'<td class="number" data-delta="p50"{_sort(value)}>{markup.text(shown)}{by_board}</td>'
+
+
+def _by_board(
+    boards: Interval | None, value: float, of: Callable[[Interval], str] = _ends_of
+) -> str:
+    """`90 to 2100 by the board` below a time, where that tells."""
+    if boards is None or boards.high - boards.low < amounts.BY_BOARD_FROM * abs(value):
+        return ""
+    return f'<small class="boards">{markup.text(of(boards))} {amounts.BY_BOARD}</small>'
 
 
 def _delta_bytes(row: Row, base: bool) -> str:

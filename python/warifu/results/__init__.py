@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Reading results folders: what comparing and reporting know of the world."""
 
-from warifu.results.distribution import Distribution
+from warifu.results.distribution import Distribution, Floats
 from warifu.results.folder import (
     FAILED,
     KINDS,
@@ -30,6 +30,7 @@ __all__ = [
     "MEASURED",
     "PREDICTED",
     "Distribution",
+    "Floats",
     "Results",
     "ResultsDamaged",
     "ResultsError",

@@ -17,7 +17,8 @@ import polars as pl
 
 import warifu._core as _core
 from warifu.results import metrics
-from warifu.results.distribution import Distribution
+from warifu.results.boards import read_boards
+from warifu.results.distribution import Distribution, Floats
 from warifu.results.limits import refuse_too_many
 from warifu.results.manifest import (
     MEASURED,
@@ -66,6 +67,7 @@ class Results:
     _places: dict[str, Path] = field(default_factory=dict, repr=False)
     _frames: dict[str, pl.DataFrame] = field(default_factory=dict, repr=False)
     _labels: dict[str, str] = field(default_factory=dict, repr=False)
+    _boards: Mapping[str, Floats] | None = field(default=None, repr=False)
 
     @staticmethod
     def open(path: Path | str) -> Results:
@@ -196,6 +198,22 @@ class Results:
             concurrent=concurrent,
             exact=exact,
         )
+
+    def on_boards(self, case_id: str) -> Floats | None:
+        """What a typical connection of a case takes on each of the boards that its device's
+        assumed figures allow, ns; infinite where it fails. The n-th of all cases are of one board.
+        None for a case whose boards are all alike, as far as is known."""
+        return self._on_boards().get(case_id)
+
+    @property
+    def has_boards(self) -> bool:
+        """Whether the boards of any case differ."""
+        return bool(self._on_boards())
+
+    def _on_boards(self) -> Mapping[str, Floats]:
+        if self._boards is None:
+            self._boards = read_boards(self.path, self.manifest)
+        return self._boards
 
     def failures(self, case_id: str) -> float:
         """Connections of a case that got no response."""

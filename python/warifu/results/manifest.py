@@ -24,6 +24,8 @@ from warifu.results.pages import MOST_BYTES, MOST_FOOTER
 FILE_NAME = "manifest.json"
 #: Single connections of a prediction (crates/core/results/src/timeline.rs).
 TIMELINES = "timelines.json"
+#: What a connection takes on each board (crates/core/results/src/boards.rs).
+BOARDS = "boards.json"
 
 #: The halves of a tally, which are also the names of their folders below a study's.
 PREDICTED, MEASURED = "predicted", "measured"
@@ -113,8 +115,7 @@ def check_files(path: Path, manifest: dict[str, Any], parts: list[Path]) -> None
     """
     listed = manifest.get("files") or {}
     here = {f"observations/{part.name}" for part in parts}
-    if (path / TIMELINES).exists():
-        here.add(TIMELINES)
+    here |= {name for name in (TIMELINES, BOARDS) if (path / name).exists()}
     for name in sorted(listed.keys() - here):
         raise ResultsDamaged(
             f"{path / name}: is missing, but manifest.json lists it: {_again(path)}"

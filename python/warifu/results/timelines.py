@@ -6,16 +6,14 @@ The format is that of crates/core/results/src/timeline.rs.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from warifu.files import FileRefused, read_bytes
-from warifu.printable import clipped, lone_surrogate
-from warifu.results.manifest import TIMELINES, ResultsDamaged, refuse_elsewhere
+from warifu.printable import clipped
+from warifu.results.manifest import TIMELINES
+from warifu.results.sealed_json import not_as_written, read_sealed
 from warifu.typed_json import JsonError, read
 
 VERSION = 1
@@ -123,30 +121,16 @@ def read_timelines(path: Path, manifest: dict[str, Any]) -> Timelines | None:
 
     Raises ResultsDamaged for a file that is not as it was written.
     """
-    sealed = (manifest.get("files") or {}).get(TIMELINES)
-    if sealed is None:
+    value = read_sealed(path, manifest, TIMELINES, _MOST_BYTES)
+    if value is None:
         return None
     file = path / TIMELINES
-    refuse_elsewhere(path, file)
     try:
-        content = read_bytes(file, _MOST_BYTES)
-    except (FileRefused, OSError) as error:
-        what = error.strerror if isinstance(error, OSError) else str(error)
-        raise _damaged(file, f"cannot be read ({what})") from None
-    if hashlib.sha256(content).hexdigest() != sealed["sha256"]:
-        raise _damaged(file, "was changed after it was written (its SHA-256 differs)")
-    try:
-        text = content.decode()
-        value = json.loads(text)
-        if (key := lone_surrogate(text, value)) is not None:
-            raise _damaged(file, f"{key} holds half a letter (a lone surrogate), which is no text")
         found = read(Timelines, value)
-    except JsonError as error:
-        raise _damaged(file, str(error)) from None
-    except (ValueError, RecursionError):
-        raise _damaged(file, "is not JSON") from None
+    except (JsonError, RecursionError) as error:
+        raise not_as_written(file, str(error)) from None
     if (mistake := next(_mistakes(found), None)) is not None:
-        raise _damaged(file, mistake)
+        raise not_as_written(file, mistake)
     return found
 
 
@@ -222,7 +206,3 @@ def _texts(one: Timeline) -> Iterator[str]:
         yield message.label
     for packet in one.packets:
         yield packet.flags
-
-
-def _damaged(file: Path, what: str) -> ResultsDamaged:
-    return ResultsDamaged(f"{file}: {what}: run `warifu predict` again")

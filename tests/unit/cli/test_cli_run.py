@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from support.commands import DEVICE, FakePredict, Measured, Run, one_line, study_name, unavailable
 from support.synthetic import Cell, Half
-from warifu.cli import halves
+from warifu.cli import ending, halves
 from warifu.cli.errors import ENVIRONMENT, FAILED, OK
+from warifu.compare.gates import Verdict
 
 
 @pytest.mark.parametrize(("bound_ns", "code"), [(5e9, OK), (1e6, FAILED)])
@@ -110,3 +112,29 @@ def test_what_other_tools_measured_is_set_aside_by_run_alone(
     code, _, err = warifu("measure", *DEVICE, "--out", "here")
     assert code == ENVIRONMENT
     assert "choose another folder, or move this one away" in one_line(err)
+
+
+def comparison(*needed: int | None) -> SimpleNamespace:
+    """Undecided cases of 200 trials each, one of whose figures needs so many."""
+    return SimpleNamespace(
+        cases=[
+            SimpleNamespace(
+                verdict=Verdict.UNDECIDED,
+                n_measured=200,
+                rows=[
+                    SimpleNamespace(verdict=Verdict.UNDECIDED, trials_needed=one),
+                    SimpleNamespace(verdict=Verdict.PASS, trials_needed=10**9),
+                ],
+            )
+            for one in needed
+        ]
+    )
+
+
+def test_more_trials_are_offered_where_they_decide_in_an_hour() -> None:
+    assert ending._decides(comparison(1_234, 321)) == (1_300, "")
+    assert ending._decides(comparison(1_234, 37_000_000, None)) == (1_300, " 1 of 3")
+    assert ending._decides(comparison(37_000_000)) is None
+    assert ending._decides(comparison(None, None)) is None
+    assert ending._decides(comparison(4_000)) == (4_000, "")
+    assert ending._decides(comparison(7)) == (7, "")

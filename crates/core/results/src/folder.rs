@@ -8,11 +8,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::boards::{self, Boards};
 use crate::encoder::Origin;
 use crate::error::ResultsError;
 use crate::manifest::{FILE_NAME, Manifest};
 use crate::part::{Part, partial_name};
 use crate::rows::CaseRows;
+use crate::seal::Sealed;
 use crate::sink::Sink;
 use crate::timeline::{self, Timelines};
 
@@ -112,6 +114,21 @@ impl FolderWriter {
         }
     }
 
+    /// Lists a file in the manifest, if it was written.
+    fn list(
+        &mut self,
+        name: &str,
+        written: Result<Sealed, ResultsError>,
+    ) -> Result<(), ResultsError> {
+        match written {
+            Ok(sealed) => {
+                self.manifest.files.insert(name.to_owned(), sealed);
+                Ok(())
+            }
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
     fn take(&mut self, case: &CaseRows) -> Result<(), ResultsError> {
         let mut part = match self.part.take() {
             Some(part) => part,
@@ -181,14 +198,14 @@ impl Sink for FolderWriter {
         self.take(case).map_err(|error| self.fail(error))
     }
 
+    fn boards(&mut self, boards: &Boards) -> Result<(), ResultsError> {
+        let written = boards.write(&self.staging);
+        self.list(boards::FILE_NAME, written)
+    }
+
     fn timelines(&mut self, timelines: &Timelines) -> Result<(), ResultsError> {
-        match timelines.write(&self.staging) {
-            Ok(sealed) => {
-                self.manifest.files.insert(timeline::FILE_NAME.to_owned(), sealed);
-                Ok(())
-            }
-            Err(error) => Err(self.fail(error)),
-        }
+        let written = timelines.write(&self.staging);
+        self.list(timeline::FILE_NAME, written)
     }
 }
 

@@ -3,16 +3,18 @@
 //! comparing and reporting read.
 //!
 //! A results folder is `manifest.json` beside `observations/*.parquet`, and of a prediction
-//! `timelines.json`. Rows come in one case at
-//! a time through a [`Sink`]; [`FolderWriter`] streams them into a folder in bounded memory.
+//! `timelines.json` and, where figures of its devices have bands, `boards.json`. Rows come in one
+//! case at a time through a [`Sink`]; [`FolderWriter`] streams them into a folder in bounded memory.
 //! This crate writes files; it reads no clock and draws no random numbers.
 
+mod boards;
 mod costs;
 mod distribution;
 mod encoder;
 mod error;
 mod figures;
 mod folder;
+mod json_file;
 mod manifest;
 mod part;
 mod rows;
@@ -26,6 +28,7 @@ mod timeline;
 mod version_1;
 mod words;
 
+pub use boards::{BOARDS_VERSION, Boards, BoardsOfCase};
 pub use costs::CostUsed;
 pub use error::ResultsError;
 pub use figures::{FigureUsed, What};

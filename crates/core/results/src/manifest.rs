@@ -124,7 +124,7 @@ pub struct Manifest {
     /// What a reader of the results must know.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// Length and hash of every file of observations and of the timelines, by its path in the
+    /// Length and hash of every file of observations, of boards and of timelines, by its path in the
     /// folder.
     #[serde(default)]
     pub files: BTreeMap<String, Sealed>,

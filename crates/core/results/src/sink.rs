@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where a case's observations go.
 
-use crate::{CaseRows, ResultsError, Timelines};
+use crate::{Boards, CaseRows, ResultsError, Timelines};
 
 /// Takes finished cases, one at a time, in any order; the simulator's driver calls it from the
 /// one thread that gathers the results.
@@ -11,6 +11,13 @@ pub trait Sink: Send {
     /// # Errors
     /// When it cannot be stored; no further case should be offered then.
     fn case(&mut self, case: &CaseRows) -> Result<(), ResultsError>;
+
+    /// Takes what its cases take on each board, once, after the last of them; not where every board
+    /// is the same.
+    ///
+    /// # Errors
+    /// As [`Sink::case`].
+    fn boards(&mut self, boards: &Boards) -> Result<(), ResultsError>;
 
     /// Takes the timelines of some of its cases, once, after the last of them.
     ///
@@ -24,6 +31,8 @@ pub trait Sink: Send {
 pub struct Memory {
     /// The cases in the order they came.
     pub cases: Vec<CaseRows>,
+    /// What cases take on each board, if that came.
+    pub boards: Option<Boards>,
     /// The timelines, if any came.
     pub timelines: Option<Timelines>,
 }
@@ -31,6 +40,11 @@ pub struct Memory {
 impl Sink for Memory {
     fn case(&mut self, case: &CaseRows) -> Result<(), ResultsError> {
         self.cases.push(case.clone());
+        Ok(())
+    }
+
+    fn boards(&mut self, boards: &Boards) -> Result<(), ResultsError> {
+        self.boards = Some(boards.clone());
         Ok(())
     }
 

@@ -4,14 +4,13 @@
 //! A typical one of a case and one at its P99 are simulated once more with what happens written
 //! down, since no distribution shows what a connection waits for.
 
-use std::io::Write;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::ResultsError;
-use crate::part::{create_new, partial_name};
-use crate::seal::{Sealed, Sealing};
+use crate::json_file::write_json;
+use crate::seal::Sealed;
 
 /// Its name in a results folder.
 pub(crate) const FILE_NAME: &str = "timelines.json";
@@ -174,20 +173,6 @@ pub enum TimelineTimerKind {
 impl Timelines {
     /// Writes them as `folder/timelines.json`.
     pub(crate) fn write(&self, folder: &Path) -> Result<Sealed, ResultsError> {
-        let path = folder.join(FILE_NAME);
-        let partial = partial_name(&path);
-        // Strings, numbers and lists: serialisation cannot fail.
-        let text = serde_json::to_string(self).unwrap_or_default();
-        let written = create_new(&partial).and_then(|file| {
-            let mut file = Sealing::new(file);
-            file.write_all(text.as_bytes())?;
-            file.write_all(b"\n")?;
-            file.inner().sync_all()?;
-            Ok(file.sealed())
-        });
-        let sealed = written.map_err(|error| ResultsError::io(&path, "write", error))?;
-        std::fs::rename(&partial, &path)
-            .map_err(|error| ResultsError::io(&path, "rename", error))?;
-        Ok(sealed)
+        write_json(&folder.join(FILE_NAME), self)
     }
 }

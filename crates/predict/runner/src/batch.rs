@@ -16,8 +16,9 @@ use warifu_model::{Case, Catalog, Evidence, Method, Study};
 use warifu_results::{CaseRows, ResultsError, Rows, Sink, Weights};
 use warifu_sim::{CaseModel, Outcome, Simulator, TrialSeeds, lacks};
 
+use crate::boards::boards;
 use crate::rows::{Columns, Trials};
-use crate::timelines::{Picks, timelines};
+use crate::timelines::{Pick, Picks, timelines};
 
 /// Connections that a thread runs before it reports: some milliseconds of work.
 const CHUNK_CONNECTIONS: u64 = 4_096;
@@ -33,7 +34,7 @@ const WAITING_REPORTS: usize = 4;
 const GROUPS: usize = 128;
 /// Beyond so many cases a distribution is stored with fewer groups, so that the results of a
 /// sweep of a hundred thousand cases stay below a gigabyte.
-const MANY_CASES: usize = 1_000;
+pub(crate) const MANY_CASES: usize = 1_000;
 const GROUPS_OF_MANY: usize = 16;
 
 /// What is stored of each case.
@@ -124,11 +125,19 @@ pub fn predict(
         }
         drop(sender);
         let result = Gathering::new(&job, sink).gather(&receiver, tell);
-        let result = result.and_then(|(progress, picks)| {
-            if progress.complete {
-                sink.timelines(&timelines(study, catalog, &picks)?)?;
+        let result = result.and_then(|mut gathered| {
+            if gathered.progress.complete {
+                match boards(study, catalog, &gathered.banded(), threads, cancel)? {
+                    Some(boards) if boards.cases.is_empty() => {}
+                    Some(boards) => gathered.sink.boards(&boards)?,
+                    None => {
+                        gathered.progress.complete = false;
+                        return Ok(gathered.progress);
+                    }
+                }
+                gathered.sink.timelines(&timelines(study, catalog, &gathered.picks)?)?;
             }
-            Ok(progress)
+            Ok(gathered.progress)
         });
         // Threads that still work find nobody to report to, and end.
         job.stop.store(true, Ordering::Relaxed);
@@ -162,6 +171,7 @@ struct Report {
     case: u64,
     chunk: u64,
     evidence: Evidence,
+    has_bands: bool,
     trials: u64,
     failed: u64,
     content: Content,
@@ -271,8 +281,8 @@ impl<'a> Job<'a> {
             1 => Content::Rows(self.rows(choices, &[&trials]), columns.picks(&[&trials])),
             _ => Content::Trials(trials),
         };
-        let evidence = model.evidence();
-        Some(Report { case, chunk, evidence, trials: count, failed, content })
+        let (evidence, has_bands) = (model.evidence(), model.has_bands());
+        Some(Report { case, chunk, evidence, has_bands, trials: count, failed, content })
     }
 
     /// A case's rows from its chunks in their order.
@@ -298,19 +308,22 @@ struct Gathering<'a> {
     under_way: BTreeMap<u64, Vec<Report>>,
     /// Of the cases that are stored, the connections that timelines are made of.
     picks: Vec<Picks>,
+    /// Whether the figures that each of them rests on have bands.
+    has_bands: Vec<bool>,
 }
 
 impl<'a> Gathering<'a> {
     fn new(job: &'a Job<'a>, sink: &'a mut dyn Sink) -> Gathering<'a> {
         let (progress, under_way) = (Progress::default(), BTreeMap::new());
-        Gathering { job, sink, progress, under_way, picks: Vec::new() }
+        let (picks, has_bands) = (Vec::new(), Vec::new());
+        Gathering { job, sink, progress, under_way, picks, has_bands }
     }
 
     fn gather(
         mut self,
         reports: &Receiver<Result<Report, warifu_model::Error>>,
         tell: &mut dyn FnMut(Progress),
-    ) -> Result<(Progress, Vec<Picks>), PredictError> {
+    ) -> Result<Gathering<'a>, PredictError> {
         while let Ok(report) = reports.recv() {
             let report = report?;
             self.progress.trials += report.trials;
@@ -323,7 +336,16 @@ impl<'a> Gathering<'a> {
             }
         }
         self.progress.complete = self.progress.cases == self.job.study.cases.len() as u64;
-        Ok((self.progress, self.picks))
+        Ok(self)
+    }
+
+    /// The cases whose figures have bands, with their typical connections.
+    fn banded(&self) -> Vec<(usize, Pick)> {
+        let of = |(case, (picks, &has_bands)): (usize, (&Picks, &bool))| {
+            let [typical, _] = *picks;
+            Some((case, typical.filter(|_| has_bands)?))
+        };
+        self.picks.iter().zip(&self.has_bands).enumerate().filter_map(of).collect()
     }
 
     fn store_finished(&mut self) -> Result<(), PredictError> {
@@ -334,6 +356,7 @@ impl<'a> Gathering<'a> {
             }
             let mut chunks = entry.remove();
             chunks.sort_unstable_by_key(|report| report.chunk);
+            self.has_bands.push(chunks.iter().any(|report| report.has_bands));
             let (rows, picks) = self.case_rows(chunks);
             self.sink.case(&rows)?;
             self.picks.push(picks);

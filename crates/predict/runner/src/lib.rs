@@ -2,6 +2,7 @@
 //! All trials of all cases of a study, on all cores.
 
 mod batch;
+mod boards;
 mod rows;
 mod timelines;
 

@@ -161,6 +161,11 @@ impl CaseModel {
         self.evidence
     }
 
+    /// Whether figures of its devices have bands, so that boards differ.
+    pub fn has_bands(&self) -> bool {
+        !self.programs.bands.is_empty()
+    }
+
     /// How many connections a trial has: every episode of every instance.
     pub fn connections(&self) -> usize {
         self.begins.len() * self.programs.episodes as usize

@@ -3,6 +3,7 @@
 
 use warifu_model::Role;
 
+use crate::boards::Boards;
 use crate::capture::PacketEvent;
 use crate::carrier::Carrier;
 use crate::case_model::CaseModel;
@@ -59,6 +60,31 @@ impl Simulator {
     /// Runs one trial. The same case and seed give the same outcome, whatever ran before.
     pub fn run(&mut self, model: &CaseModel, seed: u64, outcome: &mut Outcome) {
         let lengths = self.seed(model, seed);
+        self.run_seeded(model, seed, lengths, outcome);
+    }
+
+    /// Runs one trial on one of a model's boards, counted from 0; all else is as its seed has it.
+    pub fn run_on(
+        &mut self,
+        model: &CaseModel,
+        (boards, number): (&Boards, usize),
+        seed: u64,
+        outcome: &mut Outcome,
+    ) {
+        let lengths = self.seed(model, seed);
+        self.world.places.clear();
+        self.world.places.extend(boards.board(number));
+        self.run_seeded(model, seed, lengths, outcome);
+    }
+
+    /// Runs a trial whose chance has been drawn; `lengths` is what stands for its messages'.
+    fn run_seeded(
+        &mut self,
+        model: &CaseModel,
+        seed: u64,
+        lengths: Option<u64>,
+        outcome: &mut Outcome,
+    ) {
         let key = lengths.filter(|_| model.repeats && self.world.log.is_none());
         if let Some(key) = key {
             self.memo.turn_to(model.number);

@@ -5,6 +5,7 @@
 //! at a time, deterministically for its seed. Nothing here reads a clock or the system's
 //! randomness.
 
+mod boards;
 mod capture;
 mod carrier;
 mod case_model;
@@ -34,6 +35,7 @@ mod time;
 mod turn;
 mod world;
 
+pub use boards::Boards;
 pub use capture::PacketEvent;
 pub use case_model::{CaseModel, inputs, lacks, missing_operations};
 pub use dds_path::{CipherWork, DdsPath, Law, PathStep, Work};

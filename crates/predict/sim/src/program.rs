@@ -109,8 +109,8 @@ pub(crate) struct Programs {
     pub channels: Vec<ChannelPlan>,
     pub episodes: u32,
     pub costs: Vec<CostPair>,
-    /// How many bands all costs have: a trial draws a board's place in each of them once.
-    pub bands: usize,
+    /// The bands of all costs: a trial draws a board's place in each of them once.
+    pub bands: Vec<BandName>,
     pub calls: Vec<Sampler>,
     pub messages: Vec<Bytes>,
     /// Of each message, its channel.
@@ -145,6 +145,9 @@ pub(crate) struct DetailStep {
     pub stage: Stage,
 }
 
+/// A device's profile, and its figure that the band is of.
+pub(crate) type BandName = (String, BandOf);
+
 /// Compiles with the profiles of a case.
 struct Compiler<'a> {
     case: &'a Case,
@@ -152,7 +155,7 @@ struct Compiler<'a> {
     key_store: &'a KeyStoreProfile,
     costs: Vec<CostPair>,
     /// Of each band, the device's profile and the figure: a board that is at both ends is one.
-    bands: Vec<(String, BandOf)>,
+    bands: Vec<BandName>,
     /// By operation, bytes, and whether it has just been done.
     known: HashMap<(Operation, u32, bool), u32>,
     calls: Vec<Sampler>,
@@ -251,7 +254,7 @@ impl Programs {
             channels,
             episodes: episodes.len() as u32,
             costs: compiler.costs,
-            bands: compiler.bands.len(),
+            bands: compiler.bands,
             calls: compiler.calls,
             sizes: messages.iter().map(|bytes| bytes.fixed).collect(),
             varying: (0..messages.len() as u32).filter(varies).collect(),

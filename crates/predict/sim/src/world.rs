@@ -75,9 +75,9 @@ impl World {
         begin(2, Purpose::KeyStore);
         begin(3, Purpose::Lengths);
         self.places.clear();
-        if model.programs.bands > 0 {
+        if !model.programs.bands.is_empty() {
             let mut boards = Stream::new(seed, Purpose::Board);
-            self.places.extend((0..model.programs.bands).map(|_| boards.uniform()));
+            self.places.extend(model.programs.bands.iter().map(|_| boards.uniform()));
         }
     }
 

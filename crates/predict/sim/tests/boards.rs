@@ -6,7 +6,7 @@ mod common;
 use std::path::Path;
 
 use warifu_model::{Case, Catalog, ProfileKind, Study};
-use warifu_sim::{CaseModel, Outcome, Simulator, trial_seed};
+use warifu_sim::{Boards, CaseModel, Outcome, Simulator, trial_seed};
 
 const TRIALS: u64 = 400;
 
@@ -28,9 +28,14 @@ fn catalog(device: &str, change: impl Fn(&str) -> String) -> Catalog {
 }
 
 fn case(device: &str, settings: &str, catalog: &Catalog) -> Case {
+    case_over("1 ms", device, settings, catalog)
+}
+
+fn case_over(rtt: &str, device: &str, settings: &str, catalog: &Catalog) -> Case {
     let text = format!(
         "name = \"test\"\nseed = 1\ntrials = 1\ndevice = \"{device}\"\n\
-         server = \"xeon-2-5-ghz-vm\"\nlink = \"loopback\"\n[stack]\nprotocol = \"https\"\n\
+         server = \"xeon-2-5-ghz-vm\"\nlink.profile = \"loopback\"\n\
+         link.rtt = \"{rtt}\"\n[stack]\nprotocol = \"https\"\n\
          tls = \"1.3\"\nauthentication = \"server\"\n{settings}"
     );
     let study = Study::parse(&text, "test.toml", catalog).unwrap_or_else(|error| panic!("{error}"));
@@ -84,6 +89,73 @@ fn median_is_that_of_the_estimates() {
         assert_eq!(spread > 1.5, wide, "{device} {settings}: {spread}");
         assert!(at(&constant, 0.95) < 1.02 * at(&constant, 0.05));
     }
+}
+
+/// Until the first response on each of so many boards, ns, with the luck of one seed.
+fn on_boards(rtt: &str, device: &str, settings: &str, catalog: &Catalog) -> Vec<u64> {
+    let count = 200;
+    let case = case_over(rtt, device, settings, catalog);
+    let model = CaseModel::compile(&case, catalog).unwrap();
+    let boards = Boards::of(&model, count).expect("a device whose figures have bands");
+    assert_eq!((boards.len(), boards.is_empty()), (count, false));
+    let (mut simulator, mut outcome) = (Simulator::new(), Outcome::default());
+    let mut on = |number| {
+        simulator.run_on(&model, (&boards, number), 7, &mut outcome);
+        outcome.connections[0].marks[3]
+    };
+    (0..count).map(&mut on).collect()
+}
+
+/// The boards of two cases are the same ones: what is the same in both cancels, however wide its
+/// band is.
+#[test]
+fn boards_are_those_of_other_cases() {
+    let spread = |times: &[i64]| times.iter().max().unwrap() - times.iter().min().unwrap();
+    let of = |rtt: &str, device: &str, settings: &str| -> Vec<i64> {
+        let times = on_boards(rtt, device, settings, &catalog(device, str::to_owned));
+        times.into_iter().map(|ns| ns as i64).collect()
+    };
+    let less = |ours: &[i64], theirs: &[i64]| -> Vec<i64> {
+        ours.iter().zip(theirs).map(|(one, other)| one - other).collect()
+    };
+    // A longer round trip is so much longer on every board, but for a timer's tick.
+    let suite = "cipher_suite = \"TLS_AES_256_GCM_SHA384\"\n";
+    let [near, far] = ["1 ms", "60 ms"].map(|rtt| of(rtt, "nrf52840", suite));
+    assert!(spread(&near) > 500_000_000, "{}", spread(&near));
+    assert!(spread(&less(&far, &near)) < 10_000_000, "{}", spread(&less(&far, &near)));
+    // Sealing 100 kB instead of 50 takes as much of the same board's band again.
+    let [here, half] = ["100 kB", "50 kB"].map(|body| {
+        let settings = format!("[pattern]\nrequest_body = \"{body}\"\n");
+        of("1 ms", "stm32g071", &settings)
+    });
+    let ratio = spread(&less(&here, &half)) as f64 / spread(&half) as f64;
+    assert!((0.8..1.2).contains(&ratio), "{ratio}");
+}
+
+/// They are as far apart as trials of boards that are drawn.
+#[test]
+fn boards_are_spread_as_trials_are() {
+    let catalog = catalog("stm32g071", str::to_owned);
+    let settings = "[pattern]\nrequest_body = \"100 kB\"\n";
+    let mut boards = on_boards("1 ms", "stm32g071", settings, &catalog);
+    boards.sort_unstable();
+    let trials = times("stm32g071", settings, &catalog);
+    for place in [20, 50, 100, 150, 180] {
+        let share = place as f64 / boards.len() as f64;
+        let below = trials.iter().filter(|&&time| time < boards[place]).count();
+        // A quantile of 400 trials lies within 6 percentiles of its own (binomial, 98 %).
+        let off = below as f64 / TRIALS as f64 - share;
+        assert!(off.abs() < 0.06, "{share}: {off}");
+    }
+}
+
+/// Nothing is drawn for a device that was measured.
+#[test]
+fn boards_of_constant_figures_are_one() {
+    let catalog = catalog("nrf52840", str::to_owned);
+    let model = CaseModel::compile(&case("xeon-2-5-ghz-vm", "", &catalog), &catalog).unwrap();
+    assert!(!model.has_bands());
+    assert!(Boards::of(&model, 200).is_none());
 }
 
 /// One board at both ends has the same luck at both.

@@ -6,6 +6,8 @@
 //! anew for each call, a hundred of them would come to a hundred times the band's mean, which lies
 //! far above the estimate in its middle where the band is wide, and would be certain of it.
 
+use std::fmt;
+
 use super::device::Entry;
 use super::rate::Rate;
 use crate::distribution::Distribution;
@@ -36,6 +38,16 @@ pub enum BandOf {
     Operation(Operation),
     /// A primitive's.
     Primitive(Primitive),
+}
+
+impl fmt::Display for BandOf {
+    /// The figure's name in a profile.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BandOf::Operation(operation) => operation.fmt(f),
+            BandOf::Primitive(primitive) => primitive.fmt(f),
+        }
+    }
 }
 
 impl Band {

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Differences on boards whose figures are assumed: each board is held against itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from support.commands import Run
+from support.synthetic import change_manifest
+from warifu import ask
+from warifu.cli.errors import FAILED, OK
+from warifu.compare import boards
+from warifu.compare.stats import Interval
+from warifu.results import Results, ResultsDamaged
+
+#: A board of which AES-256 and P-256's key exchange are scaled from others, with wide bands.
+BOARD = ("--device", "nrf52840", "--server", "xeon-2-5-ghz-vm", "--set", "predict_trials=2000")
+
+
+def predicted(run: Run, place: Path, monkeypatch: pytest.MonkeyPatch, *more: str) -> Results:
+    monkeypatch.chdir(place)
+    code, _, error = run("predict", *BOARD, "--link", "lte-m", "--stack", "https/tls1.3", *more)
+    assert code == OK, error
+    (folder,) = Path("results").glob("*/predicted")
+    return Results.open(folder.absolute())
+
+
+def test_a_round_trip_is_one_on_every_board(
+    warifu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rtts = ("--vary", "link.rtt=100 ms,300 ms", "--set", 'link.jitter=["0 ms", "0 ms"]')
+    suite = ("--set", "stack.cipher_suite=TLS_AES_256_GCM_SHA384")
+    results = predicted(warifu, tmp_path, monkeypatch, *rtts, *suite)
+    near, far = (results.on_boards(one) for one in results.cases)
+    assert near is not None and far is not None and near.size == 200
+    apart = boards.range_of(near)
+    assert apart.high - apart.low > 100e6
+    off = boards.deviation(far, near)
+    assert off is not None
+    # The same board both times: what is left is the timers' grain.
+    assert off.high - off.low < 10e6
+    # And it is spread as the trials are, whose boards are drawn.
+    trials = results.distribution(next(iter(results.cases)), "https.establishment")
+    for share in (0.1, 0.5, 0.9):
+        ratio = float(np.quantile(near, share)) / trials.quantile(share)
+        assert 0.85 < ratio < 1.2, (share, ratio)
+
+
+def test_measured_figures_have_no_boards(
+    warifu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = predicted(warifu, tmp_path, monkeypatch, "--device", "xeon-2-5-ghz-vm")
+    assert not (results.path / "boards.json").exists()
+    assert results.on_boards(next(iter(results.cases))) is None
+
+
+def test_what_the_board_decides_is_not_certain(tmp_path: Path) -> None:
+    suites = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384"]
+    asked = {"device": "nrf52840", "server": "xeon-2-5-ghz-vm", "link": "nb-iot"}
+    vary = {"stack.cipher_suite": suites}
+    answer = ask(**asked, stack="https/tls1.3", vary=vary, out=tmp_path).answer
+    base, row = answer.rows
+    assert base.boards is not None and row.boards is not None
+    change = row.delta
+    assert change.boards is not None
+    assert change.boards.low <= change.interval.low < change.interval.high <= change.boards.high
+    assert row.certain == (change.boards.low > 0.0 or change.boards.high < 0.0)
+    assert " by the board" in answer.sentences[0], answer.sentences
+    assert any(one.startswith("By the board: ") for one in answer.not_included)
+
+
+def test_a_deadline_that_some_boards_miss_is_undecided(
+    warifu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = ("--set", "stack.cipher_suite=TLS_AES_256_GCM_SHA384")
+    results = predicted(warifu, tmp_path, monkeypatch, *suite)
+    on_boards = results.on_boards(next(iter(results.cases)))
+    assert on_boards is not None
+    low, high = (end / 1e6 for end in boards.range_of(on_boards))
+
+    def required(ms: float, statistic: str = "p50") -> tuple[int, str]:
+        bound = ("--require", f"https.establishment.{statistic} < {ms:.0f} ms")
+        code, out, _ = warifu("predict", *BOARD, "--link", "lte-m", "--stack", "https/tls1.3",
+                              *suite, *bound)  # fmt: skip
+        return code, " ".join(out.split())
+
+    for statistic in ("p50", "p99", "mean"):
+        code, out = required((low + high) / 2, statistic)
+        assert code == FAILED
+        assert "undecided (it depends on the board, whose assumed figures allow " in out
+        assert "trials would decide" not in out
+    assert "p50 < " in required(high * 2)[1] and required(high * 2)[0] == OK
+    code, out = required(low / 2)
+    assert code == FAILED and "missed" in out
+
+
+def test_failures_and_other_devices() -> None:
+    """Boards that fail are at the open end; one that fails both times says nothing."""
+    ours = np.array([1.0, 2.0, 3.0, np.inf] * 50)
+    off = boards.deviation(ours, np.zeros(200))
+    assert off is not None
+    assert off == Interval(-1.0, np.inf)
+    assert boards.deviation(ours, ours) == Interval(-np.inf, np.inf)
+    assert boards.deviation(None, None) is None
+    none = np.full(200, np.inf)
+    assert boards.deviation(none, None) == Interval(-np.inf, np.inf)
+    # Only one of the two depends on the board.
+    alone = boards.deviation(np.arange(200.0), None)
+    assert alone == boards.deviation(np.arange(200.0) + 9.0, None) == Interval(-94.5, 94.5)
+    assert boards.range_of(np.arange(40.0)) == Interval(1.0, 38.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda all_: all_.update(version=2), "version is 2: expected 1"),
+        (lambda all_: all_.update(boards=0), "boards is 0: expected 1 to 10,000"),
+        (lambda all_: all_.update(boards=199), "cases[0].total_ns has 200 values: expected 199"),
+        (lambda all_: all_.update(cases={}), "has no version, boards or cases"),
+        (lambda all_: all_["cases"].append(3), "cases[1] has no case_id, metric or total_ns"),
+        (lambda all_: all_["cases"][0].update(case_id=3), "cases[0] has no case_id"),
+        (lambda all_: all_["cases"][0]["total_ns"].__setitem__(1, -1), "total_ns[1] is -1: exp"),
+        (lambda all_: all_["cases"][0]["total_ns"].__setitem__(1, True), "total_ns[1] is True"),
+        (lambda all_: all_["cases"][0]["total_ns"].__setitem__(1, 10**4000), "is 1000"),
+        (lambda all_: all_["cases"][0]["total_ns"].__setitem__(1, "\udc00"), "half a letter"),
+    ],
+)
+def test_boards_of_another_shape(
+    warifu: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[dict[str, Any]], None],
+    words: str,
+) -> None:
+    results = predicted(warifu, tmp_path, monkeypatch)
+    damage(results.path, change)
+    again = Results.open(results.path)
+    with pytest.raises(ResultsDamaged) as error:
+        again.on_boards(next(iter(again.cases)))
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < len(str(results.path)) + 300
+
+
+def damage(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Changes what a folder says of boards, under a seal that fits."""
+    file = folder / "boards.json"
+    content = json.loads(file.read_text())
+    change(content)
+    file.write_text(json.dumps(content))
+    files = json.loads((folder / "manifest.json").read_text())["files"]
+    sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
+    files["boards.json"] = {"bytes": file.stat().st_size, "sha256": sha256}
+    change_manifest(folder, files=files)
+
+
+def test_boards_that_were_changed_or_are_gone(
+    warifu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = predicted(warifu, tmp_path, monkeypatch)
+    file = results.path / "boards.json"
+    file.write_text(file.read_text().replace('"version":1', '"version": 1'))
+    with pytest.raises(ResultsDamaged, match="its SHA-256 differs"):
+        results.on_boards(next(iter(results.cases)))
+    file.unlink()
+    with pytest.raises(ResultsDamaged, match=r"boards\.json: is missing"):
+        Results.open(results.path)
