@@ -124,8 +124,8 @@ pub struct Manifest {
     /// What a reader of the results must know.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// Length and hash of every file of observations, of boards and of timelines, by its path in the
-    /// folder.
+    /// Length and hash of every file of observations, of boards and of timelines, by its path in
+    /// the folder.
     #[serde(default)]
     pub files: BTreeMap<String, Sealed>,
 }
