@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from warifu.answer.model import MET, MISSED, UNDECIDED
 from warifu.compare.gates import Verdict
-from warifu.compare.require import Judged
+from warifu.compare.require import Judged, depends_on_boards
 from warifu.results import PREDICTED
 
 _WORDS = {Verdict.PASS: MET, Verdict.FAIL: MISSED, Verdict.UNDECIDED: UNDECIDED}
@@ -58,7 +58,10 @@ def sentences(judged: Sequence[Judged], without: Sequence[str] = ()) -> list[str
         # Reasons that more trials do not change.
         open_ones = [one for one in group if one.verdict is Verdict.UNDECIDED]
         told = [one for one in open_ones if one.remark and not one.trials_needed]
-        whys = "; ".join(list(dict.fromkeys(one.remark for one in told))[:_NAMED])
+        reasons = [one.remark for one in told if one.boards is None]
+        if on_boards := [one.boards for one in told if one.boards is not None]:
+            reasons.append(depends_on_boards(on_boards))
+        whys = "; ".join(list(dict.fromkeys(reasons))[:_NAMED])
         why = f" ({whys})" if whys else ""
         # A measurement that is too small to be sure leaves a prediction as it is.
         undecided = [one for one in group if words.get(one.case_id) == UNDECIDED]

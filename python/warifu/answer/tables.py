@@ -7,12 +7,14 @@ import math
 from collections.abc import Iterable, Sequence
 
 from warifu.answer import words
-from warifu.answer.model import Answer, Change, Row
+from warifu.answer.model import UNDECIDED, Answer, Change, Row
 from warifu.compare.stats import Interval
 from warifu.report.figures import decimals, ms, number
 from warifu.report.table import Column, Table, Value
 
 _MS = 1e6
+#: What an undecided deadline is called in a narrow column.
+_OPEN = "open"
 #: Letters of a setting's value that is not broken into lines: those of TLS 1.3's suites fit.
 _SHORT = 24
 
@@ -47,10 +49,13 @@ def cases_table(found: Answer, limit: int | None = None) -> Table:
         cells += [_delta(row, base)] if several else []
         cells += [_bytes(row.bytes)] if sized else []
         cells += [_delta_bytes(row.delta_bytes, base)] if sized and several else []
-        cells += [row.deadline or "-"] if deadline else []
+        # As narrow as the head, so that no name of a suite is broken.
+        cells += [_OPEN if row.deadline == UNDECIDED else row.deadline or "-"] if deadline else []
         table.add(cells, record(row, found))
     if several:
         table.notes.append(f"Baseline: {found.baseline_label}. ~ marks an uncertain difference.")
+    if any(row.deadline == UNDECIDED for row in rows):
+        table.notes.append(f"{_OPEN.capitalize()}: undecided.")
     if len(rows) < len(found.rows):
         table.notes.append(
             f"{len(rows)} of {len(found.rows):,} cases: the baseline, the fastest and the slowest; "

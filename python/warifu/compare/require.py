@@ -65,6 +65,8 @@ class Judged:
     trials_needed: int | None
     #: Why it is undecided, where more trials alone do not change that, or the value infinite.
     remark: str = ""
+    #: What the case takes on 95 % of the boards, ns, where that decides, so that no trials do.
+    boards: Interval | None = None
     #: The weakest evidence that the figure rests on.
     evidence: str = "assumed"
     #: The share of trials that failed and have no value in this figure; 0 where all count.
@@ -138,7 +140,7 @@ def _unknown(results: Results, case_id: str, requirement: Requirement) -> Judged
         Verdict.UNDECIDED,
         None,
         remark,
-        results.evidence(case_id),
+        evidence=results.evidence(case_id),
     )
 
 
@@ -153,9 +155,9 @@ def _judge(
     if verdict is Verdict.UNDECIDED and p and distribution.independent < stats.least_trials(p):
         needed = stats.least_trials(p)
     remark = ""
-    if on_boards := _board_decides(results, case_id, requirement):
+    if on_boards := _deciding_boards(results, case_id, requirement, value):
         # A tail over all boards is that of the slowest, and is not what a board in the middle does.
-        verdict, needed, remark = Verdict.UNDECIDED, None, on_boards
+        verdict, needed, remark = Verdict.UNDECIDED, None, depends_on_boards([on_boards])
     elif verdict is Verdict.UNDECIDED and requirement.statistic == "max":
         remark = "a maximum cannot be proven by trials: require a quantile"
     if requirement.statistic in _QUANTILES and math.isinf(value):
@@ -171,30 +173,45 @@ def _judge(
         verdict,
         needed,
         remark,
+        on_boards,
         results.evidence(case_id),
         _left_out(results, case_id, requirement),
     )
 
 
-def _board_decides(results: Results, case_id: str, requirement: Requirement) -> str:
-    """Why it depends on which board the device is, where its assumed figures allow some that hold
-    the bound and some that do not; else empty."""
-    if requirement.metric != results.whole(case_id):
-        return ""
+def _deciding_boards(
+    results: Results, case_id: str, requirement: Requirement, value: float
+) -> Interval | None:
+    """What a typical connection takes on 95 % of the boards that a case's assumed figures allow,
+    where some of them hold the bound and some do not.
+
+    ``value`` is of all boards together. Where it is a tail's, luck adds to a typical connection on
+    the slowest board no less than the tail is above that, and on the fastest as much.
+    """
+    if requirement.metric != results.whole(case_id) or not math.isfinite(value):
+        return None
     on_boards = results.on_boards(case_id)
     if on_boards is None:
-        return ""
-    low, high = boards.range_of(on_boards)
-    if requirement.holds(low) == requirement.holds(high):
-        return ""
-    ends = " to ".join(_rounded_ms(end) for end in (low, high))
-    return f"it depends on the board, whose assumed figures allow {ends} ms"
+        return None
+    ends = boards.range_of(on_boards)
+    fastest = max(ends.low, value - (ends.high - ends.low))
+    if requirement.statistic == "p50":
+        fastest = ends.low
+    slowest = max(ends.high, fastest)
+    return None if requirement.holds(fastest) == requirement.holds(slowest) else ends
+
+
+def depends_on_boards(ends: Sequence[Interval]) -> str:
+    """Why a requirement is undecided in these cases."""
+    low = _rounded_ms(min(one.low for one in ends))
+    high = _rounded_ms(max(one.high for one in ends))
+    return f"it depends on the board, whose assumed figures allow {low} to {high} ms"
 
 
 def _rounded_ms(value_ns: float) -> str:
     """Three digits."""
     if not math.isfinite(value_ns):
-        return "no end of"
+        return "any number of"
     value = value_ns / 1e6
     return f"{value:.0f}" if value >= 100.0 else f"{value:.3g}"
 

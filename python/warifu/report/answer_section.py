@@ -107,10 +107,6 @@ def _caption(content: Content, found: Answer, several: bool) -> str:
             f" Baseline: {found.baseline_label or 'the first case'}. Behind a difference its 95 % "
             "interval; ~ marks one that is not certain."
         )
-    if any(row.on_boards is not None for row in found.rows):
-        said += (
-            f" {amounts.BY_BOARD.capitalize()}: on 95 % of the boards that assumed figures allow."
-        )
     if found.requirements:
         said += f" Deadline: {'; '.join(found.requirements)}."
     left = len(found.rows) - _ROWS

@@ -95,8 +95,8 @@
     const exponent = Math.floor(Math.log10(half));
     return Math.min(3, Math.max(0, -exponent + (half / 10 ** exponent < 3.5 ? 1 : 0)));
   };
-  const signed = (number, digits) => {
-    const text = number.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const signed = (number, digits, useGrouping = false) => {
+    const text = number.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping });
     return (number > 0 && /[1-9]/.test(text) ? "+" : "") + (/[1-9]/.test(text) ? text : text.replace("-", ""));
   };
   // The interval of a difference from both intervals: MOVER (Zou and Donner, Statistics in
@@ -133,10 +133,14 @@
       const digits = name === "bytes" ? 0 : Math.min(places(half, d / scale), Number(row.dataset.places));
       const ends = [low, high].map((end) => signed(end / scale, digits)).join(" to ");
       const interval = half > 0 && name !== "bytes" ? ` (${ends})` : "";
-      cell.textContent = (sure ? "" : "~") + signed(d / scale, digits) + interval;
+      cell.textContent = (sure ? "" : "~") + signed(d / scale, digits, name === "bytes") + interval;
       if (boards && boards[1] - boards[0] >= Math.abs(d) / 10) {
-        const of = places(0.04 * Math.max(...boards.map(Math.abs)) / scale, 0);
-        const shown = boards.map((end) => signed(end / scale, of)).join(" to ");
+        // Two digits, as elsewhere in the page.
+        const band = 0.04 * Math.max(...boards.map(Math.abs)) / scale;
+        const exponent = Math.floor(Math.log10(band));
+        const of = -exponent + (band / 10 ** exponent < 3.5 ? 1 : 0);
+        const rounded = boards.map((end) => Math.round((end / scale) * 10 ** of) / 10 ** of);
+        const shown = rounded.map((end) => signed(end, Math.max(0, of))).join(" to ");
         cell.append(make("small", `${shown} by the board`, { class: "boards" }));
       }
     }

@@ -5,6 +5,7 @@ work, and it fits a phone."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from support import needs
 from support.browser import Tab, tab
 from support.studies import MANIFEST, study
-from warifu import _core
+from warifu import _core, ask
 from warifu.report.page import write_page
 
 pytestmark = needs.program("chromium")
@@ -145,6 +146,33 @@ def test_another_baseline_and_back(wide: Tab) -> None:
     assert after[1].lstrip("~").startswith("-")
     choose(wide, "Baseline", "60 ms, loss 0 %")
     assert column(wide, "P50 vs.") == before
+
+
+def test_another_baseline_is_held_against_on_each_board(tmp_path: Path) -> None:
+    suites = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384"]
+    asked = ask(
+        server="xeon-2-5-ghz-vm",
+        link="lte-m",
+        stack="https/tls1.3",
+        vary={"stack.cipher_suite": suites, "device": ["nrf52840", "xeon-2-5-ghz-vm"]},
+        trials=2_000,
+        out=tmp_path / "out",
+    )
+    with tab(tmp_path) as opened:
+        opened.open(asked.report(tmp_path / "page.html"), 1440)
+        head = "P50 vs."
+        before = column(opened, head)
+        (first,) = (one for one in before if "baseline" not in one and "+" in one)
+        ends = [float(end) for end in re.findall(r"\)\s*\+?(-?\d+) to \+?(-?\d+) by", first)[0]]
+        assert 0.0 < ends[0] < ends[1]
+        choose(opened, "Baseline", "SHA384")
+        turned = next(one for one in column(opened, head) if "by the board" in one)
+        back = re.findall(r"\)\s*\+?(-?\d+) to \+?(-?\d+) by", turned)[0]
+        # The same boards the other way round, to what the trials' intervals leave open.
+        assert [float(end) for end in back] == pytest.approx([-ends[1], -ends[0]], abs=10.0)
+        choose(opened, "Baseline", "SHA256")
+        assert column(opened, head) == before
+        assert opened.complaints == []
 
 
 def test_page_fits_a_phone(page: Path, tmp_path: Path) -> None:
