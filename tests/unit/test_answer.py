@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from support.studies import PROFILES, host, study
 from support.synthetic import Cell, Half, case_used
+from warifu import _core
 from warifu.answer import Level, answer
 from warifu.answer.axes import Axis
 from warifu.answer.effects import Choice, Effect, effects
 from warifu.answer.model import Change
+from warifu.answer.question import _DEFAULTS
 from warifu.answer.samples import Samples
 from warifu.answer.sentences import _largest, _of_choice
 from warifu.compare.join import compare
@@ -96,6 +99,29 @@ def test_an_only_case_says_how_long_and_what_costs_most(tmp_path: Path) -> None:
     assert "(median)" in found.sentences[0] and "P99" in found.sentences[0]
     assert "propagation 180 ms (99 %)" in found.sentences[1]
     assert found.table().cells[0][0] == "the only case" or found.rows[0].label
+
+
+SECTIONS = {"workers": "server", "session_open": "key_store"} | dict.fromkeys(
+    ("response_body", "request_body", "concurrent", "path", "kind"), "pattern"
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [(key, one) for key, values in _DEFAULTS.items() for one in values]
+)
+def test_what_the_question_does_not_name_is_so_by_default(key: str, value: str) -> None:
+    if key == "crypto_aead":
+        named, plain = (
+            _core.Study.parse(
+                f'name = "dds"\ndevice = "host"\nserver = "host"\nlink = "ethernet"\nstack = "{one}"\n',
+                "dds.toml",
+                [*PROFILES, host()],
+            ).cases
+            for one in (f"dds/builtin/{value}", "dds/builtin")
+        )
+    else:
+        named, plain = study((f"{SECTIONS.get(key, 'stack')}.{key}", value)).cases, study().cases
+    assert [case.id for case in named] == [case.id for case in plain]
 
 
 @pytest.mark.parametrize(("scale", "level"), [(1.0, Level.PASS), (1.2, Level.FAIL)])
@@ -300,9 +326,9 @@ def test_a_question_has_every_setting_that_is_not_so_by_default(tmp_path: Path) 
         "; certificate rsa-2048; response_body 200 kB; 4 connections at once; Nagle's algorithm."
     )
     text = 'name = "x"\nlink = "lte-m"\n[stack]\ngroup = "x25519"\nnagle = false\n[key_store]\n'
-    text += 'profile = "card"\nsession_open = true\n[link]\nrate = "1 Mbit/s"\n'
+    text += 'profile = "card"\nsession_open = false\n[link]\nrate = "1 Mbit/s"\n'
     said = asked(tmp_path / "file", text.replace('link = "lte-m"\n', ""))
-    assert said.endswith("; group x25519; an open card session; rate 1 Mbit/s.")
+    assert said.endswith("; group x25519; opening the card's session; rate 1 Mbit/s.")
     other = asked(tmp_path / "dds", overrides=[("stack", "dds/builtin/AES-128-GCM")])
     assert other.endswith("; crypto_aead AES-128-GCM.")
     # What was varied is said already.
