@@ -113,7 +113,8 @@ def test_what_the_question_does_not_name_is_so_by_default(key: str, value: str) 
     if key == "crypto_aead":
         named, plain = (
             _core.Study.parse(
-                f'name = "dds"\ndevice = "host"\nserver = "host"\nlink = "ethernet"\nstack = "{one}"\n',
+                'name = "dds"\ndevice = "host"\nserver = "host"\nlink = "ethernet"\n'
+                f'stack = "{one}"\n',
                 "dds.toml",
                 [*PROFILES, host()],
             ).cases
