@@ -13,7 +13,7 @@ from support.studies import PROFILES, host, study
 from support.synthetic import Cell, Half, case_used
 from warifu import _core
 from warifu.answer import Level, answer
-from warifu.answer.axes import Axis
+from warifu.answer.axes import Axis, _grid_of_columns
 from warifu.answer.effects import Choice, Effect, effects
 from warifu.answer.model import Change
 from warifu.answer.question import _DEFAULTS
@@ -23,7 +23,7 @@ from warifu.compare.join import compare
 from warifu.compare.stats import Interval
 from warifu.report.table import Format, render
 from warifu.report.tables import judge_halves
-from warifu.results import Results, ResultsError
+from warifu.results import Results, ResultsError, Setting
 
 
 def half(
@@ -99,6 +99,21 @@ def test_an_only_case_says_how_long_and_what_costs_most(tmp_path: Path) -> None:
     assert "(median)" in found.sentences[0] and "P99" in found.sentences[0]
     assert "propagation 180 ms (99 %)" in found.sentences[1]
     assert found.table().cells[0][0] == "the only case" or found.rows[0].label
+
+
+def test_a_sweep_is_in_the_order_of_its_numbers() -> None:
+    """Its study may write them in other words, `1000 ms`, and stores its cases in any order."""
+    cases: dict[str, dict[str, Setting]] = {
+        str(ms): {"rtt_ns": ms * 1_000_000, "tls": tls}
+        for ms in (1_500, 2, 1_000)
+        for tls in ("1.3",)
+    }
+    written = {"link.rtt": ["2 ms", "1000 ms", "1500 ms"]}
+    (axis,) = _grid_of_columns(cases, written).axes
+    assert axis.values == ("2 ms", "1 s", "1.5 s")
+    # Where the study has the same words, its order holds.
+    (axis,) = _grid_of_columns(cases, {"link.rtt": ["1.5 s", "2 ms", "1 s"]}).axes
+    assert axis.values == ("1.5 s", "2 ms", "1 s")
 
 
 SECTIONS = {"workers": "server", "session_open": "key_store"} | dict.fromkeys(

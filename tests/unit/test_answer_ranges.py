@@ -79,7 +79,7 @@ def check(shown: tuple[str, str], rows: list[tuple[Change, float]]) -> None:
         ends = [(-value, last) for value, last in ends]
     low, high = min(one - last for one, last in ends), max(one + last for one, last in ends)
     if rest.startswith("no certain difference"):
-        changes = [replace(change, boards=None) for change, _ in rows]
+        changes = [replace(change, boards=None, together=None) for change, _ in rows]
         assert not any(change.certain for change, _ in rows)
         for change, _ in rows:
             # Of what the trials are sure of, in the middle of the bands, the value is told.
@@ -104,7 +104,8 @@ def check_boards(verb: str, shown: str, rows: list[tuple[Change, float]]) -> Non
         ends = [(-value, last) for value, last in ends]
     low, high = min(one - last for one, last in ends), max(one + last for one, last in ends)
     for change, _ in rows:
-        assert low <= change.reach.low and change.reach.high <= high, (verb, shown, rows)
+        ends = change.boards or Interval(change.value, change.value)
+        assert low <= ends.low and ends.high <= high, (verb, shown, rows)
 
 
 def drawn(seed: int) -> tuple[dict[Context, Change], dict[Context, float]]:
@@ -120,11 +121,12 @@ def drawn(seed: int) -> tuple[dict[Context, Change], dict[Context, float]]:
         value = scale * (1.0 + sum(shifts[one] for one in place)) * rng.choice([1.0, 1.0, -1.0])
         value *= rng.uniform(0.97, 1.03)
         half = noise * rng.uniform(0.5, 2.0)
-        boards = None
+        boards = together = None
         if seed % 2:
             below, above = (rng.uniform(0.0, scale) * rng.choice([0.0, 0.1, 3.0]) for _ in "12")
-            boards = Interval(value - half - below, value + half + above)
-        changes[place] = Change(value, Interval(value - half, value + half), boards)
+            boards = Interval(value - below, value + above)
+            together = Interval(value - half - below, value + half + above)
+        changes[place] = Change(value, Interval(value - half, value + half), boards, together)
         wholes[place] = scale * 10.0 ** rng.uniform(0.0, 3.0)
     return changes, wholes
 
@@ -211,7 +213,10 @@ def test_words_of_a_difference() -> None:
 def test_words_of_what_depends_on_the_board() -> None:
     def on_boards(value: float, low: float, high: float, whole: float = 1e9) -> str:
         interval = Interval((value - 1.0) * 1e6, (value + 1.0) * 1e6)
-        change = Change(value * 1e6, interval, Interval(low * 1e6, high * 1e6))
+        boards = Interval(low * 1e6, high * 1e6)
+        change = Change(
+            value * 1e6, interval, boards, Interval(boards.low - 1e6, boards.high + 1e6)
+        )
         (found,) = effects({("0",): change}, [], lambda _: whole, 0)
         return " ".join(_difference(found, TIME))
 

@@ -18,7 +18,7 @@ from warifu import ask
 from warifu.cli.errors import FAILED, OK
 from warifu.compare import boards
 from warifu.compare.stats import Interval
-from warifu.results import Results, ResultsDamaged
+from warifu.results import OnBoards, Results, ResultsDamaged
 
 #: A board of which AES-256 and P-256's key exchange are scaled from others, with wide bands.
 BOARD = ("--device", "nrf52840", "--server", "xeon-2-5-ghz-vm", "--set", "predict_trials=2000")
@@ -39,9 +39,9 @@ def test_a_round_trip_is_one_on_every_board(
     suite = ("--set", "stack.cipher_suite=TLS_AES_256_GCM_SHA384")
     results = predicted(warifu, tmp_path, monkeypatch, *rtts, *suite)
     near, far = (results.on_boards(one) for one in results.cases)
-    assert near is not None and far is not None and near.size == 200
-    apart = boards.range_of(near)
-    assert apart.high - apart.low > 100e6
+    assert near is not None and far is not None and near.typical.size == 200
+    apart = boards.deviation(near, None)
+    assert apart is not None and apart.high - apart.low > 100e6
     off = boards.deviation(far, near)
     assert off is not None
     # The same board both times: what is left is the timers' grain.
@@ -49,7 +49,7 @@ def test_a_round_trip_is_one_on_every_board(
     # And it is spread as the trials are, whose boards are drawn.
     trials = results.distribution(next(iter(results.cases)), "https.establishment")
     for share in (0.1, 0.5, 0.9):
-        ratio = float(np.quantile(near, share)) / trials.quantile(share)
+        ratio = float(np.quantile(near.typical, share)) / trials.quantile(share)
         assert 0.85 < ratio < 1.2, (share, ratio)
 
 
@@ -70,8 +70,12 @@ def test_what_the_board_decides_is_not_certain(tmp_path: Path) -> None:
     assert base.boards is not None and row.boards is not None
     change = row.delta
     assert change.boards is not None
-    assert change.boards.low <= change.interval.low < change.interval.high <= change.boards.high
-    assert row.certain == (change.boards.low > 0.0 or change.boards.high < 0.0)
+    assert base.boards.low < base.p50 < base.boards.high
+    assert change.boards.low < change.value < change.boards.high
+    # What the trials leave open comes on top.
+    assert change.reach.low < min(change.boards.low, change.interval.low)
+    assert change.reach.high > max(change.boards.high, change.interval.high)
+    assert row.certain == (change.reach.low > 0.0 or change.reach.high < 0.0)
     assert " by the board" in answer.sentences[0], answer.sentences
     assert any(one.startswith("By the board: ") for one in answer.not_included)
 
@@ -83,59 +87,87 @@ def test_a_deadline_that_some_boards_miss_is_undecided(
     results = predicted(warifu, tmp_path, monkeypatch, *suite)
     on_boards = results.on_boards(next(iter(results.cases)))
     assert on_boards is not None
-    low, high = (end / 1e6 for end in boards.range_of(on_boards))
 
-    def required(ms: float, statistic: str = "p50") -> tuple[int, str]:
-        bound = ("--require", f"https.establishment.{statistic} < {ms:.0f} ms")
+    def required(
+        ms: float, statistic: str = "p50", metric: str = "https.establishment"
+    ) -> tuple[int, str]:
+        bound = ("--require", f"{metric}.{statistic} < {ms:.0f} ms")
         code, out, _ = warifu("predict", *BOARD, "--link", "lte-m", "--stack", "https/tls1.3",
                               *suite, *bound)  # fmt: skip
         return code, " ".join(out.split())
 
-    for statistic in ("p50", "p99", "mean"):
-        code, out = required((low + high) / 2, statistic)
-        assert code == FAILED
-        assert "undecided (it depends on the board, whose assumed figures allow " in out
-        assert "trials would decide" not in out
-    # Retransmissions take longer than the slowest board on every board.
+    for statistic in ("p50", "p90", "p99", "mean"):
+        low, high = (end / 1e6 for end in boards.statistic_range(on_boards, statistic))
+        assert high > low + 300
+        for share in (0.1, 0.5, 0.9):
+            code, out = required(low + share * (high - low), statistic)
+            assert code == FAILED
+            assert "undecided (it depends on the board, whose assumed figures allow a" in out
+            assert "trials would decide" not in out
+        # Beyond the boards the trials decide, whichever share of all boards they are of.
+        assert required(high * 1.4, statistic)[0] == OK
+        assert "missed" in required(low * 0.6, statistic)[1]
+    part = results.on_boards(next(iter(results.cases)), "tls.handshake")
+    assert part is not None
+    middle = sum(boards.statistic_range(part, "p50")) / 2e6
+    out = required(middle, metric="tls.handshake")[1]
+    assert "undecided (it depends on the board" in out
+    # Retransmissions take longer than the slowest board, on every board.
     loss = ("--set", "link.loss=20 %")
-    bound = ("--require", f"https.establishment.p99 < {(low + high) / 2:.0f} ms")
+    high = boards.statistic_range(on_boards, "p90").high / 1e6
+    bound = ("--require", f"https.establishment.p99 < {high:.0f} ms")
     code, out, _ = warifu("predict", *BOARD, "--link", "lte-m", "--stack", "https/tls1.3",
                           *suite, *bound, *loss)  # fmt: skip
     assert code == FAILED and "missed" in out
-    assert "p50 < " in required(high * 2)[1] and required(high * 2)[0] == OK
-    code, out = required(low / 2)
-    assert code == FAILED and "missed" in out
+
+
+def on(*typical: float) -> OnBoards:
+    """A time on these boards."""
+    return OnBoards(np.array(typical), {})
 
 
 def test_failures_and_other_devices() -> None:
     """Boards that fail are at the open end; one that fails both times says nothing."""
-    ours = np.array([1.0, 2.0, 3.0, np.inf] * 50)
-    off = boards.deviation(ours, np.zeros(200))
-    assert off is not None
+    ours = on(*[1.0, 2.0, 3.0, np.inf] * 50)
+    off = boards.deviation(ours, on(*np.zeros(200)))
     assert off == Interval(-1.0, np.inf)
     assert boards.deviation(ours, ours) == Interval(-np.inf, np.inf)
     assert boards.deviation(None, None) is None
-    none = np.full(200, np.inf)
+    none = on(*np.full(200, np.inf))
     assert boards.deviation(none, None) == Interval(-np.inf, np.inf)
     # Only one of the two depends on the board.
-    alone = boards.deviation(np.arange(200.0), None)
-    assert alone == boards.deviation(np.arange(200.0) + 9.0, None) == Interval(-94.5, 94.5)
-    assert boards.range_of(np.arange(40.0)) == Interval(1.0, 38.0)
+    alone = boards.deviation(on(*np.arange(200.0)), None)
+    assert alone == boards.deviation(on(*np.arange(200.0) + 9.0), None) == Interval(-94.5, 94.5)
+    assert boards.deviation(on(*np.arange(40.0)), None) == Interval(-18.5, 18.5)
+
+
+def test_luck_is_added_on_every_board() -> None:
+    typical = np.linspace(100.0, 299.0, 200)
+    statistics = {"typical": 190.0, "p50": 200.0, "p99": 1_200.0, "p95": np.inf}
+    of = OnBoards(typical, statistics)
+    # Five boards are left out at each end.
+    assert boards.statistic_range(of, "p50") == Interval(115.0, 304.0)
+    assert boards.statistic_range(of, "p99") == Interval(1_115.0, 1_304.0)
+    assert boards.statistic_range(of, "p95") == Interval(np.inf, np.inf)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         (lambda all_: all_.update(version=2), "version is 2: expected 1"),
-        (lambda all_: all_.update(boards=0), "boards is 0: expected 1 to 10,000"),
-        (lambda all_: all_.update(boards=199), "cases[0].total_ns has 200 values: expected 199"),
+        (lambda all_: all_.update(boards=0), "boards is 0: expected 40 to 10,000"),
+        (lambda all_: all_.update(boards=199), "on_boards_ns has 200 values: expected 199"),
         (lambda all_: all_.update(cases={}), "has no version, boards or cases"),
-        (lambda all_: all_["cases"].append(3), "cases[1] has no case_id, metric or total_ns"),
+        (lambda all_: all_["cases"].append(3), "cases[1] has no case_id of its own"),
         (lambda all_: all_["cases"][0].update(case_id=3), "cases[0] has no case_id"),
-        (lambda all_: all_["cases"][0]["total_ns"].__setitem__(1, -1), "total_ns[1] is -1: exp"),
-        (lambda all_: all_["cases"][0]["total_ns"].__setitem__(1, True), "total_ns[1] is True"),
-        (lambda all_: all_["cases"][0]["total_ns"].__setitem__(1, 10**4000), "is 1000"),
-        (lambda all_: all_["cases"][0]["total_ns"].__setitem__(1, "\udc00"), "half a letter"),
+        (lambda all_: all_.update(cases=all_["cases"] * 2), "cases[1] has no case_id of its own"),
+        (lambda all_: first(all_).update(metric=1), "metrics[0] has no metric"),
+        (lambda all_: first(all_)["middle_ns"].update(p75=1), "middle_ns has no typical, p50"),
+        (lambda all_: first(all_)["middle_ns"].update(p50=0.5), "middle_ns.p50 is 0.5: exp"),
+        (lambda all_: first(all_)["on_boards_ns"].__setitem__(1, -1), "on_boards_ns[1] is -1: exp"),
+        (lambda all_: first(all_)["on_boards_ns"].__setitem__(1, True), "on_boards_ns[1] is True"),
+        (lambda all_: first(all_)["on_boards_ns"].__setitem__(1, 10**4000), "is 1000"),
+        (lambda all_: first(all_)["on_boards_ns"].__setitem__(1, "\udc00"), "half a letter"),
     ],
 )
 def test_boards_of_another_shape(
@@ -153,6 +185,12 @@ def test_boards_of_another_shape(
     assert words in str(error.value)
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < len(str(results.path)) + 300
+
+
+def first(content: dict[str, Any]) -> dict[str, Any]:
+    """The first metric of the first case."""
+    metric: dict[str, Any] = content["cases"][0]["metrics"][0]
+    return metric
 
 
 def damage(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:

@@ -46,7 +46,7 @@ pub(crate) fn predict<'py>(
     let tick = |py: Python<'_>, at: Progress| -> PyResult<()> {
         py.check_signals()?;
         if let Some(progress) = &progress {
-            progress.call1(py, (at.cases, total, at.trials))?;
+            progress.call1(py, (at.done(), total, at.trials))?;
         }
         Ok(())
     };

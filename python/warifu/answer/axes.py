@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warifu.results import Results, Setting, duration
@@ -78,14 +80,28 @@ def _grid_of_columns(cases: dict[str, dict[str, Setting]], vary: dict[str, list[
         for case_id, settings in cases.items()
     }
     paths = [_PATHS.get(name, name) for name in varying]
-    # In the order in which the study has the values, as far as it calls them the same.
-    order = [{value: at for at, value in enumerate(vary.get(path, ()))} for path in paths]
+    order = [
+        _order({one: _word(name, one) for one in values[name]}, vary.get(path, ()))
+        for name, path in zip(varying, paths, strict=True)
+    ]
 
-    def place(case_id: str) -> list[int]:
-        values = zip(order, chosen[case_id], strict=True)
-        return [known.get(value, len(known)) for known, value in values]
+    def place(case_id: str) -> list[float]:
+        return [
+            known.get(cases[case_id].get(name), math.inf)
+            for name, known in zip(varying, order, strict=True)
+        ]
 
     return _grid(paths, {case_id: chosen[case_id] for case_id in sorted(chosen, key=place)})
+
+
+def _order(values: dict[Setting, str], written: Sequence[str]) -> dict[Setting, float]:
+    """The place of each value, which has these words: as the study has them; by size where it has
+    numbers in other words; else as far as it calls them the same."""
+    places = {word: float(at) for at, word in enumerate(written)}
+    numbers = [one for one in values if isinstance(one, int | float)]
+    if len(numbers) == len(values) and not all(word in places for word in values.values()):
+        return {one: float(one) for one in numbers}
+    return {one: places[word] for one, word in values.items() if word in places}
 
 
 def _word(column: str, value: Setting) -> str:

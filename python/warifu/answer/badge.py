@@ -15,7 +15,7 @@ from warifu.results import PREDICTED, Results, weakest
 #: Names of inputs that are told; the report has all.
 _NAMED = 2
 _NOT_COUNTED = "how far assumed values are off is not in the intervals"
-_COUNTED = "how far they are off is counted only where it says by the board"
+_COUNTED = "what they leave open is told only in the ranges by the board"
 
 
 def badge(main: Results, comparison: Comparison | None) -> Badge:
@@ -53,7 +53,7 @@ def rests_on(main: Results) -> str:
     figures = assumed_figures(main.manifest)
     if evidence != "assumed" or not figures:
         return f"{methods}, rests on {evidence} values"
-    counted = _COUNTED if main.has_boards else _NOT_COUNTED
+    counted = _COUNTED if main.has_boards() else _NOT_COUNTED
     values = f"{len(figures)} assumed {'value' if len(figures) == 1 else 'values'}"
     return f"{methods}, rests on {values}: {named(figures, _NAMED)}; {counted}"
 

@@ -60,7 +60,7 @@ def sentences(judged: Sequence[Judged], without: Sequence[str] = ()) -> list[str
         told = [one for one in open_ones if one.remark and not one.trials_needed]
         reasons = [one.remark for one in told if one.boards is None]
         if on_boards := [one.boards for one in told if one.boards is not None]:
-            reasons.append(depends_on_boards(on_boards))
+            reasons.append(depends_on_boards(group[0].requirement.statistic, on_boards))
         whys = "; ".join(list(dict.fromkeys(reasons))[:_NAMED])
         why = f" ({whys})" if whys else ""
         # A measurement that is too small to be sure leaves a prediction as it is.

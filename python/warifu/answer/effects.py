@@ -196,9 +196,12 @@ def _effect(
 
 def hull(value: float, changes: Sequence[Change]) -> Change:
     """Several differences as one of this value."""
-    by_board = any(change.boards for change in changes)
-    boards = _hull([change.reach for change in changes]) if by_board else None
-    return Change(value, _hull([change.interval for change in changes]), boards)
+    interval = _hull([change.interval for change in changes])
+    if not any(change.boards for change in changes):
+        return Change(value, interval)
+    # What does not depend on the board is the same on all of them.
+    boards = [change.boards or Interval(change.value, change.value) for change in changes]
+    return Change(value, interval, _hull(boards), _hull([change.reach for change in changes]))
 
 
 def _hull(intervals: Sequence[Interval]) -> Interval:

@@ -12,7 +12,7 @@ from warifu.compare.stats import Interval
 
 if TYPE_CHECKING:
     from warifu.report.table import Table
-    from warifu.results import Floats, Setting
+    from warifu.results import OnBoards, Setting
 
 #: What a requirement's verdict is called where it is about a case.
 MET, MISSED, UNDECIDED = "met", "missed", "undecided"
@@ -41,14 +41,15 @@ class Change:
 
     value: float
     interval: Interval
-    #: Where assumed figures have bands: the interval of the same difference on 95 % of the boards
-    #: that these allow, which holds `interval`.
+    #: Where assumed figures have bands: what it is on 95 % of the boards that these allow.
     boards: Interval | None = None
+    #: The same with what the trials leave open; None where every board is the same.
+    together: Interval | None = None
 
     @property
     def reach(self) -> Interval:
-        """All that it may be: `boards`, or `interval` where every board is the same."""
-        return self.boards or self.interval
+        """All that it may be."""
+        return self.together or self.interval
 
     @property
     def certain(self) -> bool:
@@ -86,14 +87,14 @@ class Row:
     columns: dict[str, Setting] = field(default_factory=dict)
     #: A time is known no finer than this, ns; 0 where nothing limits it.
     finest: float = 0.0
-    #: What a typical connection takes on each board that assumed figures allow, the n-th of all
-    #: rows on the same one; None where every board is the same.
-    on_boards: Floats | None = None
+    #: Its time on each board that assumed figures allow; None where every board is the same.
+    on_boards: OnBoards | None = field(default=None, repr=False)
 
     @property
     def boards(self) -> Interval | None:
-        """What a typical connection takes on 95 % of the boards."""
-        return None if self.on_boards is None else boards.range_of(self.on_boards)
+        """P50 on 95 % of the boards."""
+        off = boards.deviation(self.on_boards, None)
+        return None if off is None else Interval(self.p50 + off.low, self.p50 + off.high)
 
     @property
     def certain(self) -> bool:

@@ -69,12 +69,11 @@ def sentences(samples: Samples, case_id: str) -> list[str]:
 def _by_board(samples: Samples, case_id: str) -> str:
     """`; 90 to 2100 ms by the board`, where that tells."""
     on_boards, sample = samples.results.on_boards(case_id), samples.of(case_id)
-    if on_boards is None:
-        return ""
-    low, high = boards.range_of(on_boards)
+    off = boards.deviation(on_boards, None)
     median = sample.times.quantile(0.50)
-    if high - low < amounts.BY_BOARD_FROM * median:
+    if off is None or off.high - off.low < amounts.BY_BOARD_FROM * median:
         return ""
+    low, high = median + off.low, median + off.high
     half = amounts.half_of_band(low, high)
     ends = [amounts.time(end, half, sample.finest) for end in (low, high)]
     return f"; {amounts.span(*ends)} {amounts.BY_BOARD}"

@@ -4,6 +4,7 @@ holds."""
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -176,7 +177,14 @@ def _values(results: Results, column: str, varied: dict[str, Axis], key: str | N
 
 def _column(results: Results, column: str) -> list[Setting]:
     found = dict.fromkeys(settings.get(column) for settings in results.cases.values())
-    return [one for one in found if one is not None]
+    known: list[Setting] = [one for one in found if one is not None]
+    # A sweep's cases are stored in no order of their numbers.
+    return sorted(known, key=_size) if all(map(math.isfinite, map(_size, known))) else known
+
+
+def _size(value: Setting) -> float:
+    """What a number is ordered by; not finite for what is none."""
+    return float(value) if isinstance(value, int | float) else math.nan
 
 
 def _word(column: str, value: Setting) -> str:

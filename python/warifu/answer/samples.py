@@ -78,7 +78,24 @@ class Samples:
         if case_id == reference:
             return Change(0.0, Interval(0.0, 0.0))
         value, interval = self._difference(case_id, reference, p)
-        return Change(value, interval, self._on_boards(case_id, reference, p, interval))
+        ours, theirs = (self.results.on_boards(one) for one in (case_id, reference))
+        off = boards.deviation(ours, theirs)
+        if off is None:
+            return Change(value, interval)
+        if p == _MEDIAN:
+            # A median is that of the board in the middle, and a board's is as far off as its
+            # typical connection.
+            on_boards = Interval(value + off.low, value + off.high)
+            together = Interval(interval.low + off.low, interval.high + off.high)
+            return Change(value, interval, on_boards, together)
+        # A tail is that of the slowest boards, which is not what a choice makes on one board: that
+        # may be anything between the tail's difference and the median's.
+        median, of_median = self._difference(case_id, reference, _MEDIAN)
+        low, high = median + off.low, median + off.high
+        on_boards = Interval(min(low, value), max(high, value))
+        low, high = of_median.low + off.low, of_median.high + off.high
+        together = Interval(min(low, interval.low), max(high, interval.high))
+        return Change(value, interval, on_boards, together)
 
     def _difference(self, case_id: str, reference: str, p: float) -> tuple[float, Interval]:
         ours, theirs = self.of(case_id).times, self.of(reference).times
@@ -88,24 +105,6 @@ class Samples:
             return value, stats.quantile_difference(ours, theirs, p, rng)
         one, other = (stats.quantile_interval(of, p) for of in (ours, theirs))
         return value, Interval(*_ends(one, other))
-
-    def _on_boards(
-        self, case_id: str, reference: str, p: float, interval: Interval
-    ) -> Interval | None:
-        """The interval on 95 % of the boards that assumed figures allow.
-
-        A median is that of the board in the middle, and a board's is as far off as its typical
-        connection. A tail is that of the slowest boards, which is not what a choice makes on one
-        board: that may be anything between the tail's difference and the median's.
-        """
-        ours, theirs = (self.results.on_boards(one) for one in (case_id, reference))
-        if (off := boards.deviation(ours, theirs)) is None:
-            return None
-        if p != _MEDIAN:
-            median = self._difference(case_id, reference, _MEDIAN)[1]
-            low, high = median.low + off.low, median.high + off.high
-            return Interval(min(low, interval.low), max(high, interval.high))
-        return Interval(interval.low + off.low, interval.high + off.high)
 
     def size_change(self, case_id: str, reference: str) -> Change:
         """A case's mean size minus the reference's, with the normal interval."""

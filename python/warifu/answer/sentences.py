@@ -324,13 +324,7 @@ def _difference(one: Effect, teller: _Teller) -> tuple[str, str]:
     if one.below(_NOTHING, surely=True):
         return "make", teller.nothing or "no difference"
     if not (one.saves or one.adds):
-        interval, by_board = one.change.interval, _by_board(one, teller)
-        ends = by_board or _from_to(*interval, one.half, teller)
-        if by_board and interval.low * interval.high > 0.0:
-            # The trials are sure of it, on the board in the middle.
-            values = [_signed(end, teller, one.half) for end in (one.least, one.most)]
-            ends = f"by the estimates {' to '.join(dict.fromkeys(values))}, {by_board}"
-        return "make", f"no certain difference ({ends})"
+        return "make", f"no certain difference ({_uncertain(one, teller)})"
     against = max(0.0, one.most) if one.saves else max(0.0, -one.least)
     if (one.saves and one.adds) or against > _AGAINST * max(abs(one.least), abs(one.most)):
         ends = _from_to(one.least, one.most, one.half, teller)
@@ -358,15 +352,28 @@ def _span(least: float, most: float, half: float, teller: _Teller) -> str:
     return amounts.span(low, high)
 
 
+def _uncertain(one: Effect, teller: _Teller) -> str:
+    """What a difference may be that is not certain."""
+    interval, boards, reach = one.change.interval, one.change.boards, one.change.reach
+    if boards is None or boards.half_width < interval.half_width:
+        return _from_to(*reach, one.half, teller)
+    ends = _from_to(*reach, amounts.half_of_band(*reach), teller)
+    if interval.low * interval.high <= 0.0:
+        return f"{ends} {amounts.BY_BOARD}"
+    # The trials are sure of it, on the board in the middle.
+    values = [_signed(end, teller, one.half) for end in (one.least, one.most)]
+    return f"by the estimates {' to '.join(dict.fromkeys(values))}, {ends} {amounts.BY_BOARD}"
+
+
 def _by_board(one: Effect, teller: _Teller) -> str:
     """`90 ms to 2.1 s by the board`, where assumed figures leave so much open that it tells."""
     boards = one.change.boards
     if boards is None:
         return ""
     wider = max(one.least - boards.low, boards.high - one.most)
-    if wider < amounts.BY_BOARD_FROM * max(abs(one.least), abs(one.most)) and one.certain:
+    if wider < amounts.BY_BOARD_FROM * max(abs(one.least), abs(one.most)):
         return ""
-    half = amounts.half_of_band(boards.low, boards.high)
+    half = amounts.half_of_band(*boards)
     if boards.low * boards.high > 0.0:
         low, high = sorted(map(abs, boards))
         return f"{_span(low, high, half, teller)} {amounts.BY_BOARD}"

@@ -65,7 +65,7 @@ class Judged:
     trials_needed: int | None
     #: Why it is undecided, where more trials alone do not change that, or the value infinite.
     remark: str = ""
-    #: What the case takes on 95 % of the boards, ns, where that decides, so that no trials do.
+    #: The statistic on 95 % of the boards, ns, where that decides, so that no trials do.
     boards: Interval | None = None
     #: The weakest evidence that the figure rests on.
     evidence: str = "assumed"
@@ -156,8 +156,9 @@ def _judge(
         needed = stats.least_trials(p)
     remark = ""
     if on_boards := _deciding_boards(results, case_id, requirement, value):
-        # A tail over all boards is that of the slowest, and is not what a board in the middle does.
-        verdict, needed, remark = Verdict.UNDECIDED, None, depends_on_boards([on_boards])
+        # A tail over all boards is that of the slowest, and no single board's.
+        verdict, needed = Verdict.UNDECIDED, None
+        remark = depends_on_boards(requirement.statistic, [on_boards])
     elif verdict is Verdict.UNDECIDED and requirement.statistic == "max":
         remark = "a maximum cannot be proven by trials: require a quantile"
     if requirement.statistic in _QUANTILES and math.isinf(value):
@@ -182,30 +183,27 @@ def _judge(
 def _deciding_boards(
     results: Results, case_id: str, requirement: Requirement, value: float
 ) -> Interval | None:
-    """What a typical connection takes on 95 % of the boards that a case's assumed figures allow,
-    where some of them hold the bound and some do not.
-
-    ``value`` is of all boards together. Where it is a tail's, luck adds to a typical connection on
-    the slowest board no less than the tail is above that, and on the fastest as much.
-    """
-    if requirement.metric != results.whole(case_id) or not math.isfinite(value):
+    """The statistic on 95 % of the boards that a case's assumed figures allow, where some of them
+    hold the bound and some do not. ``value`` is of all boards together; where failures reach that,
+    no board holds it."""
+    on_boards = results.on_boards(case_id, requirement.metric)
+    if on_boards is None or not math.isfinite(value):
         return None
-    on_boards = results.on_boards(case_id)
-    if on_boards is None:
-        return None
-    ends = boards.range_of(on_boards)
-    fastest = max(ends.low, value - (ends.high - ends.low))
-    if requirement.statistic == "p50":
-        fastest = ends.low
-    slowest = max(ends.high, fastest)
-    return None if requirement.holds(fastest) == requirement.holds(slowest) else ends
+    ends = boards.statistic_range(on_boards, requirement.statistic)
+    return None if requirement.holds(ends.low) == requirement.holds(ends.high) else ends
 
 
-def depends_on_boards(ends: Sequence[Interval]) -> str:
+def depends_on_boards(statistic: str, ends: Sequence[Interval]) -> str:
     """Why a requirement is undecided in these cases."""
     low = _rounded_ms(min(one.low for one in ends))
     high = _rounded_ms(max(one.high for one in ends))
-    return f"it depends on the board, whose assumed figures allow {low} to {high} ms"
+    name = {"p50": "a median", "mean": "a mean", "max": "a maximum"}.get(
+        statistic, f"a {statistic.upper()}"
+    )
+    over = " over these cases" * (len(ends) > 1)
+    return (
+        f"it depends on the board, whose assumed figures allow {name} of {low} to {high} ms{over}"
+    )
 
 
 def _rounded_ms(value_ns: float) -> str:

@@ -185,9 +185,10 @@ def _data(row: Row) -> str:
         "places": places,
     }
     data = "".join(f' data-{name}="{value:.17g}"' for name, value in figures.items())
-    if row.on_boards is not None and np.isfinite(row.on_boards).all():
+    if row.on_boards is not None and np.isfinite(row.on_boards.typical).all():
         # Whole us: a board is not known better.
-        data += f' data-boards="{" ".join(str(round(one / 1e3)) for one in row.on_boards)}"'
+        on_boards = " ".join(str(round(one / 1e3)) for one in row.on_boards.typical)
+        data += f' data-boards="{on_boards}"'
     return data
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Reading results folders: what comparing and reporting know of the world."""
 
+from warifu.results.boards import OnBoards
 from warifu.results.distribution import Distribution, Floats
 from warifu.results.folder import (
     FAILED,
@@ -31,6 +32,7 @@ __all__ = [
     "PREDICTED",
     "Distribution",
     "Floats",
+    "OnBoards",
     "Results",
     "ResultsDamaged",
     "ResultsError",

@@ -8,6 +8,7 @@ The format is that of crates/core/results/src/boards.rs.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,31 @@ from warifu.results.sealed_json import not_as_written, read_sealed
 
 VERSION = 1
 _MOST_BYTES = 256 << 20
-#: `warifu predict` simulates 200 at most.
-_MOST_BOARDS = 10_000
+#: `warifu predict` simulates 200 at most, and 40 at least.
+_LEAST_BOARDS, _MOST_BOARDS = 40, 10_000
 #: Thirty years: no connection takes longer.
 _MOST_NS = 10**18
+_STATISTICS = ("typical", "p50", "p90", "p95", "p99", "max", "mean")
 
 
-def read_boards(path: Path, manifest: dict[str, Any]) -> Mapping[str, Floats]:
-    """What a typical connection of a case takes on each board, ns by case id; infinite where it
-    fails. The n-th of all cases are of one board. Empty where every board is the same, or the
-    folder is of a version of Warifu that did not write it.
+@dataclass(frozen=True)
+class OnBoards:
+    """A time of a case on each of the boards that its device's assumed figures allow."""
+
+    #: Of a typical connection, ns, infinite where it fails; the n-th of all cases on one board.
+    typical: Floats
+    #: Of the board in the middle the same connection, `typical`, and statistics of its trials, ns;
+    #: infinite where it fails, or failures reach them.
+    middle: Mapping[str, float]
+
+
+#: By case id, by metric.
+Boards = Mapping[str, Mapping[str, OnBoards]]
+
+
+def read_boards(path: Path, manifest: dict[str, Any]) -> Boards:
+    """The times of cases on each board. Empty where every board is the same, or the folder is of a
+    version of Warifu that did not write it.
 
     Raises ResultsDamaged for a file that is not as it was written.
     """
@@ -46,7 +62,7 @@ class _MistakeError(ValueError):
     """What is wrong with the file's content."""
 
 
-def _cases(value: object) -> dict[str, Floats]:
+def _cases(value: object) -> Boards:
     match value:
         case {"version": int(version), "boards": int(boards), "cases": list(cases)}:
             pass
@@ -54,28 +70,45 @@ def _cases(value: object) -> dict[str, Floats]:
             raise _MistakeError("has no version, boards or cases")
     if version != VERSION:
         raise _MistakeError(f"version is {clipped(str(version))}: expected {VERSION}")
-    if not 0 < boards <= _MOST_BOARDS:
-        raise _MistakeError(f"boards is {clipped(str(boards))}: expected 1 to {_MOST_BOARDS:,}")
-    found = {}
+    if not _LEAST_BOARDS <= boards <= _MOST_BOARDS:
+        said = f"expected {_LEAST_BOARDS} to {_MOST_BOARDS:,}"
+        raise _MistakeError(f"boards is {clipped(str(boards))}: {said}")
+    found: dict[str, Mapping[str, OnBoards]] = {}
     for place, one in enumerate(cases):
+        key = f"cases[{place}]"
         match one:
-            case {"case_id": str(case_id), "metric": str(), "total_ns": list(times)}:
-                found[case_id] = _times(times, boards, f"cases[{place}].total_ns")
+            case {"case_id": str(case_id), "metrics": list(metrics)} if case_id not in found:
+                found[case_id] = _metrics(metrics, boards, key)
             case _:
-                raise _MistakeError(f"cases[{place}] has no case_id, metric or total_ns")
+                raise _MistakeError(f"{key} has no case_id of its own, or no metrics")
     return found
 
 
-def _times(times: list[object], boards: int, key: str) -> Floats:
-    if len(times) != boards:
-        raise _MistakeError(f"{key} has {len(times)} values: expected {boards}")
-    found = []
-    for at, one in enumerate(times):
-        # A bool is an int to Python, but not to JSON.
-        if type(one) is int and 0 <= one <= _MOST_NS:
-            found.append(float(one))
-        elif one is None:
-            found.append(np.inf)
-        else:
-            raise _MistakeError(f"{key}[{at}] is {clipped(str(one))}: expected a time or null")
-    return np.array(found)
+def _metrics(metrics: list[object], boards: int, key: str) -> dict[str, OnBoards]:
+    found = {}
+    for place, one in enumerate(metrics):
+        at = f"{key}.metrics[{place}]"
+        match one:
+            case {"metric": str(metric), "on_boards_ns": list(times), "middle_ns": dict(middle)}:
+                if len(times) != boards:
+                    what = f"has {len(times)} values: expected {boards}"
+                    raise _MistakeError(f"{at}.on_boards_ns {what}")
+                typical = [_time(ns, f"{at}.on_boards_ns[{n}]") for n, ns in enumerate(times)]
+                if middle.keys() != set(_STATISTICS):
+                    raise _MistakeError(f"{at}.middle_ns has no {', '.join(_STATISTICS)}")
+                statistics = {
+                    name: _time(middle[name], f"{at}.middle_ns.{name}") for name in _STATISTICS
+                }
+                found[metric] = OnBoards(np.array(typical), statistics)
+            case _:
+                raise _MistakeError(f"{at} has no metric, on_boards_ns or middle_ns")
+    return found
+
+
+def _time(value: object, key: str) -> float:
+    # A bool is an int to Python, but not to JSON.
+    if type(value) is int and 0 <= value <= _MOST_NS:
+        return float(value)
+    if value is None:
+        return np.inf
+    raise _MistakeError(f"{key} is {clipped(str(value))}: expected a time or null")

@@ -17,8 +17,8 @@ import polars as pl
 
 import warifu._core as _core
 from warifu.results import metrics
-from warifu.results.boards import read_boards
-from warifu.results.distribution import Distribution, Floats
+from warifu.results.boards import Boards, OnBoards, read_boards
+from warifu.results.distribution import Distribution
 from warifu.results.limits import refuse_too_many
 from warifu.results.manifest import (
     MEASURED,
@@ -67,7 +67,7 @@ class Results:
     _places: dict[str, Path] = field(default_factory=dict, repr=False)
     _frames: dict[str, pl.DataFrame] = field(default_factory=dict, repr=False)
     _labels: dict[str, str] = field(default_factory=dict, repr=False)
-    _boards: Mapping[str, Floats] | None = field(default=None, repr=False)
+    _boards: Boards | None = field(default=None, repr=False)
 
     @staticmethod
     def open(path: Path | str) -> Results:
@@ -199,18 +199,17 @@ class Results:
             exact=exact,
         )
 
-    def on_boards(self, case_id: str) -> Floats | None:
-        """What a typical connection of a case takes on each of the boards that its device's
-        assumed figures allow, ns; infinite where it fails. The n-th of all cases are of one board.
-        None for a case whose boards are all alike, as far as is known."""
-        return self._on_boards().get(case_id)
+    def on_boards(self, case_id: str, metric: str | None = None) -> OnBoards | None:
+        """A time of a case, the whole one without ``metric``, on each of the boards that its
+        device's assumed figures allow. None for a case whose boards are all alike, and for a metric
+        of which that is not known."""
+        return self._on_boards().get(case_id, {}).get(metric or self.whole(case_id))
 
-    @property
-    def has_boards(self) -> bool:
-        """Whether the boards of any case differ."""
-        return bool(self._on_boards())
+    def has_boards(self, case_id: str | None = None) -> bool:
+        """Whether the boards of a case, or of any, differ."""
+        return bool(self._on_boards()) if case_id is None else case_id in self._on_boards()
 
-    def _on_boards(self) -> Mapping[str, Floats]:
+    def _on_boards(self) -> Boards:
         if self._boards is None:
             self._boards = read_boards(self.path, self.manifest)
         return self._boards

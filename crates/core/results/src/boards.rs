@@ -4,7 +4,7 @@
 //!
 //! The n-th board is the same in all cases, so that one case less another is what the choice
 //! between them makes on it; the distributions of observations do not say which of their values
-//! are of one board.
+//! are of one board. What luck adds to it is that of the board in the middle of all bands.
 
 use std::path::Path;
 
@@ -38,10 +38,40 @@ pub struct Boards {
 pub struct BoardsOfCase {
     /// Which case.
     pub case_id: String,
-    /// Its metric that stages divide.
+    /// The times of its connections; of a study of many cases the one that stages divide.
+    pub metrics: Vec<BoardsOfMetric>,
+}
+
+/// A metric on every board.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BoardsOfMetric {
+    /// Its name.
     pub metric: String,
-    /// The metric's value of a typical connection on each board, ns; null where it fails there.
-    pub total_ns: Vec<Option<u64>>,
+    /// Its value for a typical connection on each board, ns; null where it fails there.
+    pub on_boards_ns: Vec<Option<u64>>,
+    /// Of the board in the middle of all bands.
+    pub middle_ns: Statistics,
+}
+
+/// A time of one board, ns; null where it fails, or failures reach the statistic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Statistics {
+    /// Of the same typical connection.
+    pub typical: Option<u64>,
+    /// The median of its trials.
+    pub p50: Option<u64>,
+    /// The 90th percentile.
+    pub p90: Option<u64>,
+    /// The 95th percentile.
+    pub p95: Option<u64>,
+    /// The 99th percentile.
+    pub p99: Option<u64>,
+    /// The longest.
+    pub max: Option<u64>,
+    /// The mean of those that did not fail.
+    pub mean: Option<u64>,
 }
 
 impl Boards {

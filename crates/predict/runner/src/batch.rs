@@ -65,8 +65,19 @@ pub struct Progress {
     pub trials: u64,
     /// Connections that came to nothing.
     pub failed: u64,
+    /// Of the cases that are stored, those whose devices' figures have bands.
+    pub with_bands: u64,
+    /// Of these, those that were run on every board, which is done after all trials.
+    pub on_boards: u64,
     /// Whether every case is stored.
     pub complete: bool,
+}
+
+impl Progress {
+    /// Cases that are done: one with bands is half done before it was run on every board.
+    pub fn done(self) -> u64 {
+        self.cases - self.with_bands.saturating_sub(self.on_boards).div_ceil(2)
+    }
 }
 
 /// Why a study could not be run.
@@ -127,7 +138,15 @@ pub fn predict(
         let result = Gathering::new(&job, sink).gather(&receiver, tell);
         let result = result.and_then(|mut gathered| {
             if gathered.progress.complete {
-                match boards(study, catalog, &gathered.banded(), threads, cancel)? {
+                let mut at = gathered.progress;
+                let mut on_boards = |on_boards| {
+                    at.on_boards = on_boards;
+                    tell(at);
+                };
+                let with_bands = gathered.banded();
+                let found = boards(study, catalog, &with_bands, threads, &mut on_boards, cancel)?;
+                gathered.progress.on_boards = gathered.progress.with_bands;
+                match found {
                     Some(boards) if boards.cases.is_empty() => {}
                     Some(boards) => gathered.sink.boards(&boards)?,
                     None => {
@@ -356,7 +375,9 @@ impl<'a> Gathering<'a> {
             }
             let mut chunks = entry.remove();
             chunks.sort_unstable_by_key(|report| report.chunk);
-            self.has_bands.push(chunks.iter().any(|report| report.has_bands));
+            let has_bands = chunks.iter().any(|report| report.has_bands);
+            self.has_bands.push(has_bands);
+            self.progress.with_bands += u64::from(has_bands);
             let (rows, picks) = self.case_rows(chunks);
             self.sink.case(&rows)?;
             self.picks.push(picks);

@@ -28,7 +28,8 @@ impl Boards {
         (!bands.is_empty()).then_some(Boards { places, count })
     }
 
-    /// Each board's place in each band, in the order of the case's bands.
+    /// A board's place in each band, in the order of the case's bands; beyond the last board the
+    /// middle.
     pub(crate) fn board(&self, number: usize) -> impl Iterator<Item = f64> + '_ {
         self.places.iter().map(move |places| places.get(number).copied().unwrap_or(0.5))
     }

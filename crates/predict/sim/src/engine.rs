@@ -63,7 +63,8 @@ impl Simulator {
         self.run_seeded(model, seed, lengths, outcome);
     }
 
-    /// Runs one trial on one of a model's boards, counted from 0; all else is as its seed has it.
+    /// Runs one trial on one of a model's boards, counted from 0, or beyond the last on the one in
+    /// the middle of all bands; all else is as its seed has it.
     pub fn run_on(
         &mut self,
         model: &CaseModel,
