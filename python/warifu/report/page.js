@@ -119,7 +119,7 @@
     const off = name === "p50" ? byBoard(row, base) : null;
     const [least, most] = off ? [low + off[0], high + off[1]] : [low, high];
     const sure = least > 0 || most < 0 || (least === 0 && most === 0);
-    return { d, low, high, sure, boards: off && [least, most] };
+    return { d, low, high, sure, boards: off && [d + off[0], d + off[1]] };
   };
   const write = (cell, row, base) => {
     const name = cell.dataset.delta;
