@@ -58,10 +58,10 @@ boards (40 in a study of more than 1,000 cases), spread evenly over every band, 
 independently of another; the n-th board is the same in all cases. So `adds 342 ms (90 to 2110 ms
 by the board)` gives the difference in the middle of the bands, and in brackets what it is on 95 %
 of the boards, where that is a tenth of the difference or more. A difference is called certain where
-it is on the same side of nothing on all of these, whatever the trials leave open. A bound is judged
-on each board as well, with what luck adds on the board in the middle of all bands, and undecided
-where some boards meet it and others miss it. What is wrong with a link's assumed values is in no
-range.
+it is on the same side of nothing on 95 % of the boards, whatever the trials leave open. A bound is
+judged on each board as well, with what luck adds on the board in the middle of all bands, and
+undecided where it is met on some of those 95 % and missed on others. What is wrong with a link's
+assumed values is in no range.
 
 """
 

@@ -13,7 +13,7 @@ from warifu.answer.samples import Samples
 from warifu.compare import stats
 from warifu.compare.join import Comparison
 from warifu.compare.require import Judged
-from warifu.results import PREDICTED, Results, ResultsError, interruptions
+from warifu.results import PREDICTED, Results, ResultsError, interruptions, weakest
 
 #: So many reasons for leaving cases out are told.
 _TOLD = 3
@@ -79,6 +79,10 @@ def _without_costs(main: Results) -> list[str]:
     return [str(label) for label in main.manifest.get("without_costs") or []]
 
 
+def _is_assumed(main: Results) -> bool:
+    return weakest([str(one) for one in main.manifest.get("evidence") or []]) == "assumed"
+
+
 def _left_out(main: Results) -> list[str]:
     """Cases of the study that could not be predicted or measured here, with the first reasons."""
     skipped = main.manifest.get("skipped") or {}
@@ -99,6 +103,11 @@ def _warnings(main: Results, comparison: Comparison | None) -> list[str]:
     """What the prediction rests on, and what the measurement said of itself: a verdict on
     contended trials says little."""
     own = [str(one) for one in main.manifest.get("warnings") or []]
+    if main.half == PREDICTED and not main.complete and _is_assumed(main):
+        own.append(
+            "The prediction was cut short before boards were compared, so that assumed figures may "
+            "turn what is called certain or met."
+        )
     if main.half != PREDICTED and comparison is None:
         return [f"Warning from the measurement: {one}." for one in own]
     said = [] if comparison is None else comparison.warnings

@@ -197,10 +197,14 @@ def _effect(
 def hull(value: float, changes: Sequence[Change]) -> Change:
     """Several differences as one of this value."""
     interval = _hull([change.interval for change in changes])
-    if not any(change.boards for change in changes):
+    if all(change.boards is None for change in changes):
         return Change(value, interval)
     # What does not depend on the board is the same on all of them.
-    boards = [change.boards or Interval(change.value, change.value) for change in changes]
+    values = [Interval(change.value, change.value) for change in changes]
+    boards = [
+        alone if change.boards is None else change.boards
+        for alone, change in zip(values, changes, strict=True)
+    ]
     return Change(value, interval, _hull(boards), _hull([change.reach for change in changes]))
 
 

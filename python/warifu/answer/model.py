@@ -49,7 +49,7 @@ class Change:
     @property
     def reach(self) -> Interval:
         """All that it may be."""
-        return self.together or self.interval
+        return self.interval if self.together is None else self.together
 
     @property
     def certain(self) -> bool:

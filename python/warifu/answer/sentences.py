@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,12 @@ class _Teller:
     def verb(self, name: str) -> str:
         """`adds`, or `add` of several."""
         return name if self.plural else f"{name}s"
+
+
+def _in_time(finest: float, plural: bool = False) -> _Teller:
+    """Of times that are known no finer than this, ns."""
+    amount = functools.partial(amounts.time, finest_ns=finest)
+    return _Teller(amount, "no difference in time", plural)
 
 
 def of_axes(samples: Samples, grid: Grid, baseline: str) -> list[str]:
@@ -127,7 +134,8 @@ def _largest(axis: Axis, value: str, found: Sequence[Effect], finest: float) -> 
     elsewhere = any(not each.certain or each.change.value * most < 0 for each in found)
     up_to = "up to " if elsewhere or amounts.time(least, one.half, finest) != shown else ""
     verb = _verb("save" if most < 0 else "add", axis.path, value)
-    return f"{words.noun(axis.path, value)} {verb} {up_to}{shown}"
+    by_board = _in_brackets(_by_board(one, _in_time(finest)))
+    return f"{words.noun(axis.path, value)} {verb} {up_to}{shown}{by_board}"
 
 
 def _verb(name: str, path: str, value: str) -> str:
@@ -212,9 +220,7 @@ def _of_choice(choice: Choice, finest: float, first: bool) -> str:
     if first and (len(choice.axis.values) > 2 or words.key_of(choice.axis.path) in _NAMES):
         against = f" against {words.short(choice.axis.path, choice.reference)}"
     plural = words.plural(choice.axis.path, choice.value)
-    in_time = _Teller(
-        lambda value, half: amounts.time(value, half, finest), "no difference in time", plural
-    )
+    in_time = _in_time(finest, plural)
     on_link = _Teller(amounts.size, "", plural)
     tail = _of_tail(choice, in_time)
     # Beside the tail the median is a remark.
@@ -234,6 +240,10 @@ def _of_tail(choice: Choice, teller: _Teller) -> str:
     median = max((abs(one.change.value) for one in choice.time), default=0.0)
     worst = max(choice.tail, key=lambda one: abs(one.change.value), default=None)
     if worst is None or not worst.certain:
+        return ""
+    on_boards = [one.change.boards for one in choice.time if one.change.boards is not None]
+    if any(of.low <= worst.change.value <= of.high for of in on_boards):
+        # It is that of the slowest boards, which the range by the board tells.
         return ""
     value = abs(worst.change.value)
     if value < _TAIL_FACTOR * median or value < _TAIL_SHARE * worst.whole:

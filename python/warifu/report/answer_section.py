@@ -7,8 +7,6 @@ import json
 import math
 from collections.abc import Callable
 
-import numpy as np
-
 from warifu.answer import Answer, Row, amounts, words
 from warifu.compare.require import Judged
 from warifu.compare.stats import Interval
@@ -185,9 +183,12 @@ def _data(row: Row) -> str:
         "places": places,
     }
     data = "".join(f' data-{name}="{value:.17g}"' for name, value in figures.items())
-    if row.on_boards is not None and np.isfinite(row.on_boards.typical).all():
+    if row.on_boards is not None:
         # Whole us: a board is not known better.
-        on_boards = " ".join(str(round(one / 1e3)) for one in row.on_boards.typical)
+        on_boards = " ".join(
+            f"{one / 1e3:.0f}" if math.isfinite(one) else "Infinity"
+            for one in row.on_boards.typical
+        )
         data += f' data-boards="{on_boards}"'
     return data
 

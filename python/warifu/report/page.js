@@ -99,18 +99,20 @@
     const text = number.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping });
     return (number > 0 && /[1-9]/.test(text) ? "+" : "") + (/[1-9]/.test(text) ? text : text.replace("-", ""));
   };
-  // The interval of a difference from both intervals: MOVER (Zou and Donner, Statistics in
-  // Medicine 27, 2008, 1693), since the trials of two cases are independent.
   // How far the difference is from its middle on 95 % of the boards, each against itself.
   const byBoard = (row, base) => {
     const [one, other] = [row, base].map((of) => of.dataset.boards?.split(" ").map(Number));
     if (!one && !other) return null;
     const apart = (one ?? other).map((_, at) => ((one?.[at] ?? 0) - (other?.[at] ?? 0)) * 1e3);
+    // A board on which a connection fails has no difference.
+    if (!apart.every(Number.isFinite)) return [-Infinity, Infinity];
     apart.sort((a, b) => a - b);
     const out = Math.floor(apart.length / 40);
     const middle = (apart[(apart.length - 1) >> 1] + apart[apart.length >> 1]) / 2;
     return [apart[out] - middle, apart[apart.length - 1 - out] - middle];
   };
+  // The interval of a difference from both intervals: MOVER (Zou and Donner, Statistics in
+  // Medicine 27, 2008, 1693), since the trials of two cases are independent.
   const difference = (row, base, name) => {
     const get = (of, end) => Number(of.dataset[name + end]);
     const d = get(row, "") - get(base, "");
@@ -134,7 +136,7 @@
       const ends = [low, high].map((end) => signed(end / scale, digits)).join(" to ");
       const interval = half > 0 && name !== "bytes" ? ` (${ends})` : "";
       cell.textContent = (sure ? "" : "~") + signed(d / scale, digits, name === "bytes") + interval;
-      if (boards && boards[1] - boards[0] >= Math.abs(d) / 10) {
+      if (boards && Number.isFinite(boards[1] - boards[0]) && boards[1] - boards[0] >= Math.abs(d) / 10) {
         // Two digits, as elsewhere in the page.
         const band = 0.04 * Math.max(...boards.map(Math.abs)) / scale;
         const exponent = Math.floor(Math.log10(band));
