@@ -20,7 +20,7 @@ _TOLD = 3
 #: What a range by the board is.
 _OF_BOARDS = (
     f"{amounts.BY_BOARD.capitalize()}: on 95 % of the boards that the bands of assumed figures "
-    "allow; timing the board would narrow it."
+    "allow. P99 is of all boards together. Timing the board would narrow both."
 )
 
 
@@ -61,7 +61,7 @@ def answer(
         headline=headline,
         not_included=[
             *question.not_included(main, links),
-            *([_OF_BOARDS] if any(amounts.BY_BOARD in one for one in found) else []),
+            *([_OF_BOARDS] if main.has_boards() else []),
             *question.long_payloads(main),
             *_left_out(main),
         ],

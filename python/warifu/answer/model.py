@@ -93,8 +93,11 @@ class Row:
     @property
     def boards(self) -> Interval | None:
         """P50 on 95 % of the boards."""
-        off = boards.deviation(self.on_boards, None)
-        return None if off is None else Interval(self.p50 + off.low, self.p50 + off.high)
+        if self.on_boards is None:
+            return None
+        low, high = boards.statistic_range(self.on_boards, "p50")
+        # All boards together are among them.
+        return Interval(min(low, self.p50), max(high, self.p50))
 
     @property
     def certain(self) -> bool:

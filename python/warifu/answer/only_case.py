@@ -9,7 +9,7 @@ from warifu.answer import amounts
 from warifu.answer.samples import Samples
 from warifu.answer.words import STAGES, listed
 from warifu.compare import boards, stats
-from warifu.compare.require import LONGEST_BODY_BYTES
+from warifu.compare.require import FIRST_RECORD_BYTES
 from warifu.compare.stats import Interval
 from warifu.results import PREDICTED
 
@@ -53,8 +53,8 @@ def sentences(samples: Samples, case_id: str) -> list[str]:
         on_link = ""
         if main.distribution(case_id, "bytes.link").values.size:
             body = main.cases[case_id].get("response_body")
-            # A longer response is not predicted to its end.
-            cut = isinstance(body, int) and body > LONGEST_BODY_BYTES and main.half == PREDICTED
+            # What comes after the first record of a response is not counted.
+            cut = isinstance(body, int) and body > FIRST_RECORD_BYTES and main.half == PREDICTED
             until = " until the response's first byte" * cut
             on_link = (
                 f"{amounts.size(sample.size.mean())} go over the link{until}, headers and all; "
@@ -69,11 +69,14 @@ def sentences(samples: Samples, case_id: str) -> list[str]:
 def _by_board(samples: Samples, case_id: str) -> str:
     """`; 90 to 2100 ms by the board`, where that tells."""
     on_boards, sample = samples.results.on_boards(case_id), samples.of(case_id)
-    off = boards.deviation(on_boards, None)
-    median = sample.times.quantile(0.50)
-    if off is None or off.high - off.low < amounts.BY_BOARD_FROM * median:
+    if on_boards is None:
         return ""
-    low, high = median + off.low, median + off.high
+    median = sample.times.quantile(0.50)
+    low, high = boards.statistic_range(on_boards, "p50")
+    # All boards together are among them.
+    low, high = min(low, median), max(high, median)
+    if high - low < amounts.BY_BOARD_FROM * median:
+        return ""
     half = amounts.half_of_band(low, high)
     ends = [amounts.time(end, half, sample.finest) for end in (low, high)]
     return f"; {amounts.span(*ends)} {amounts.BY_BOARD}"

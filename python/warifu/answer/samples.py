@@ -79,23 +79,19 @@ class Samples:
             return Change(0.0, Interval(0.0, 0.0))
         value, interval = self._difference(case_id, reference, p)
         ours, theirs = (self.results.on_boards(one) for one in (case_id, reference))
-        off = boards.deviation(ours, theirs)
-        if off is None:
+        medians = tuple(self.of(one).times.quantile(_MEDIAN) for one in (case_id, reference))
+        by_board = boards.median_difference(ours, theirs, (medians[0], medians[1]))
+        if by_board is None:
             return Change(value, interval)
-        if p == _MEDIAN:
-            # A median is that of the board in the middle, and a board's is as far off as its
-            # typical connection.
-            on_boards = Interval(value + off.low, value + off.high)
-            together = Interval(interval.low + off.low, interval.high + off.high)
-            return Change(value, interval, on_boards, together)
-        # A tail is that of the slowest boards, which is not what a choice makes on one board: that
-        # may be anything between the tail's difference and the median's.
-        median, of_median = self._difference(case_id, reference, _MEDIAN)
-        low, high = median + off.low, median + off.high
-        on_boards = Interval(min(low, value), max(high, value))
-        low, high = of_median.low + off.low, of_median.high + off.high
-        together = Interval(min(low, interval.low), max(high, interval.high))
-        return Change(value, interval, on_boards, together)
+        # All boards together are among them. A tail is that of the slowest boards, which is not
+        # what a choice makes on one board: that is between the tail's difference and the median's.
+        low, high = min(value, by_board.low), max(value, by_board.high)
+        of_median = interval if p == _MEDIAN else self._difference(case_id, reference, _MEDIAN)[1]
+        together = Interval(
+            min(interval.low, by_board.low - of_median.half_width),
+            max(interval.high, by_board.high + of_median.half_width),
+        )
+        return Change(value, interval, Interval(low, high), together)
 
     def _difference(self, case_id: str, reference: str, p: float) -> tuple[float, Interval]:
         ours, theirs = self.of(case_id).times, self.of(reference).times

@@ -17,7 +17,7 @@ from warifu.results import PREDICTED, Distribution, Results, metrics
 
 #: What responses have whose last byte comes later than their first, and is predicted
 #: (crates/core/model, Pattern::has_response_done).
-_LAST_BYTE, _SECOND_RECORD_BYTES = "https.response_complete", 15_872
+_LAST_BYTE, FIRST_RECORD_BYTES = "https.response_complete", 15_872
 #: `LONGEST_BODY` of crates/core/model: up to it the last byte of a response is predicted.
 LONGEST_BODY_BYTES = 131_072
 _QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
@@ -65,7 +65,7 @@ class Judged:
     trials_needed: int | None
     #: Why it is undecided, where more trials alone do not change that, or the value infinite.
     remark: str = ""
-    #: The statistic on 95 % of the boards, ns, where that decides, so that no trials do.
+    #: The statistic on 95 % of the boards, ns; None where every board is the same.
     boards: Interval | None = None
     #: The weakest evidence that the figure rests on.
     evidence: str = "assumed"
@@ -124,7 +124,7 @@ def _unknown(results: Results, case_id: str, requirement: Requirement) -> Judged
     remark = f"no {whose} gave a value of {requirement.metric}"
     body = results.cases[case_id].get("response_body")
     if requirement.metric == _LAST_BYTE and isinstance(body, int):
-        if body < _SECOND_RECORD_BYTES:
+        if body < FIRST_RECORD_BYTES:
             whole = results.whole(case_id)
             remark = f"a response below 15.5 KiB ends with its first byte: require {whole} for it"
         elif body > LONGEST_BODY_BYTES:
@@ -149,15 +149,20 @@ def _judge(
 ) -> Judged:
     value, interval = _figure(distribution, requirement, case_id)
     ends = {requirement.holds(interval.low), requirement.holds(interval.high)}
+    on_boards = _on_boards(results, case_id, requirement, value)
+    if on_boards is not None:
+        # On a board as on all of them, so that a looser bound is never worse.
+        ends |= {
+            requirement.holds(on_boards.low + interval.low - value),
+            requirement.holds(on_boards.high + interval.high - value),
+        }
     verdict = Verdict.UNDECIDED if len(ends) > 1 else Verdict.PASS if ends.pop() else Verdict.FAIL
     needed = None
     p = _share_below(requirement)
     if verdict is Verdict.UNDECIDED and p and distribution.independent < stats.least_trials(p):
         needed = stats.least_trials(p)
     remark = ""
-    if on_boards := _deciding_boards(results, case_id, requirement, value):
-        # A tail over all boards is that of the slowest, and no single board's.
-        verdict, needed = Verdict.UNDECIDED, None
+    if verdict is Verdict.UNDECIDED and on_boards is not None and needed is None:
         remark = depends_on_boards(requirement.statistic, [on_boards])
     elif verdict is Verdict.UNDECIDED and requirement.statistic == "max":
         remark = "a maximum cannot be proven by trials: require a quantile"
@@ -180,17 +185,15 @@ def _judge(
     )
 
 
-def _deciding_boards(
+def _on_boards(
     results: Results, case_id: str, requirement: Requirement, value: float
 ) -> Interval | None:
-    """The statistic on 95 % of the boards that a case's assumed figures allow, where some of them
-    hold the bound and some do not. ``value`` is of all boards together; where failures reach that,
-    no board holds it."""
+    """The statistic on 95 % of the boards that a case's assumed figures allow; None where every
+    board is the same, and where failures reach ``value``, which is of all boards together."""
     on_boards = results.on_boards(case_id, requirement.metric)
-    if on_boards is None or not math.isfinite(value):
+    if on_boards is None or not math.isfinite(value) or requirement.statistic == "max":
         return None
-    ends = boards.statistic_range(on_boards, requirement.statistic)
-    return None if requirement.holds(ends.low) == requirement.holds(ends.high) else ends
+    return boards.statistic_range(on_boards, requirement.statistic)
 
 
 def depends_on_boards(statistic: str, ends: Sequence[Interval]) -> str:

@@ -185,11 +185,12 @@ def _data(row: Row) -> str:
     data = "".join(f' data-{name}="{value:.17g}"' for name, value in figures.items())
     if row.on_boards is not None:
         # Whole us: a board is not known better.
-        on_boards = " ".join(
-            f"{one / 1e3:.0f}" if math.isfinite(one) else "Infinity"
-            for one in row.on_boards.typical
+        middle = [row.on_boards.middle[one] for one in ("typical", "p50")]
+        on_boards, in_middle = (
+            " ".join(f"{one / 1e3:.0f}" if math.isfinite(one) else "Infinity" for one in times)
+            for times in (row.on_boards.typical, middle)
         )
-        data += f' data-boards="{on_boards}"'
+        data += f' data-boards="{on_boards}" data-middle="{in_middle}"'
     return data
 
 

@@ -99,17 +99,20 @@
     const text = number.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping });
     return (number > 0 && /[1-9]/.test(text) ? "+" : "") + (/[1-9]/.test(text) ? text : text.replace("-", ""));
   };
-  // How far the difference is from its middle on 95 % of the boards, each against itself.
+  // The difference of two medians on 95 % of the boards, each against itself, as
+  // compare/boards.py has it: of a case that does not depend on the board its own median.
   const byBoard = (row, base) => {
     const [one, other] = [row, base].map((of) => of.dataset.boards?.split(" ").map(Number));
     if (!one && !other) return null;
-    const apart = (one ?? other).map((_, at) => ((one?.[at] ?? 0) - (other?.[at] ?? 0)) * 1e3);
+    const middle = (of) => of.dataset.middle?.split(" ").map(Number) ?? [0, Number(of.dataset.p50) / 1e3];
+    const [ours, theirs] = [row, base].map(middle);
+    const shift = ours[1] - theirs[1] - (ours[0] - theirs[0]);
+    const apart = (one ?? other).map((_, at) => ((one?.[at] ?? 0) - (other?.[at] ?? 0) + shift) * 1e3);
     // A board on which a connection fails has no difference.
     if (!apart.every(Number.isFinite)) return [-Infinity, Infinity];
     apart.sort((a, b) => a - b);
     const out = Math.floor(apart.length / 40);
-    const middle = (apart[(apart.length - 1) >> 1] + apart[apart.length >> 1]) / 2;
-    return [apart[out] - middle, apart[apart.length - 1 - out] - middle];
+    return [apart[out], apart[apart.length - 1 - out]];
   };
   // The interval of a difference from both intervals: MOVER (Zou and Donner, Statistics in
   // Medicine 27, 2008, 1693), since the trials of two cases are independent.
@@ -118,10 +121,13 @@
     const d = get(row, "") - get(base, "");
     const low = d - Math.hypot(get(row, "") - get(row, "Low"), get(base, "High") - get(base, ""));
     const high = d + Math.hypot(get(row, "High") - get(row, ""), get(base, "") - get(base, "Low"));
-    const off = name === "p50" ? byBoard(row, base) : null;
-    const [least, most] = off ? [low + off[0], high + off[1]] : [low, high];
+    const boards = name === "p50" ? byBoard(row, base) : null;
+    const half = (high - low) / 2;
+    const least = boards ? Math.min(low, boards[0] - half) : low;
+    const most = boards ? Math.max(high, boards[1] + half) : high;
     const sure = least > 0 || most < 0 || (least === 0 && most === 0);
-    return { d, low, high, sure, boards: off && [d + off[0], d + off[1]] };
+    // All boards together are among them.
+    return { d, low, high, sure, boards: boards && [Math.min(d, boards[0]), Math.max(d, boards[1])] };
   };
   const write = (cell, row, base) => {
     const name = cell.dataset.delta;

@@ -32,10 +32,11 @@ _STATISTICS = ("typical", "p50", "p90", "p95", "p99", "max", "mean")
 class OnBoards:
     """A time of a case on each of the boards that its device's assumed figures allow."""
 
-    #: Of a typical connection, ns, infinite where it fails; the n-th of all cases on one board.
+    #: The median of a few trials, the same on every board, ns; infinite where half of them fail.
+    #: The n-th of all cases is on one board.
     typical: Floats
-    #: Of the board in the middle the same connection, `typical`, and statistics of its trials, ns;
-    #: infinite where it fails, or failures reach them.
+    #: Of the board in the middle the same median, `typical`, and statistics of more trials, ns;
+    #: infinite where failures reach them.
     middle: Mapping[str, float]
 
 

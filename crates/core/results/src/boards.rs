@@ -48,7 +48,7 @@ pub struct BoardsOfCase {
 pub struct BoardsOfMetric {
     /// Its name.
     pub metric: String,
-    /// Its value for a typical connection on each board, ns; null where it fails there.
+    /// Its median of a few trials, the same on each board, ns; null where half of them fail there.
     pub on_boards_ns: Vec<Option<u64>>,
     /// Of the board in the middle of all bands.
     pub middle_ns: Statistics,
@@ -58,9 +58,9 @@ pub struct BoardsOfMetric {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Statistics {
-    /// Of the same typical connection.
+    /// The median of those few trials.
     pub typical: Option<u64>,
-    /// The median of its trials.
+    /// The median of more trials.
     pub p50: Option<u64>,
     /// The 90th percentile.
     pub p90: Option<u64>,

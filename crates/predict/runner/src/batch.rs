@@ -18,7 +18,7 @@ use warifu_sim::{CaseModel, Outcome, Simulator, TrialSeeds, lacks};
 
 use crate::boards::boards;
 use crate::rows::{Columns, Trials};
-use crate::timelines::{Pick, Picks, timelines};
+use crate::timelines::{Picks, timelines};
 
 /// Connections that a thread runs before it reports: some milliseconds of work.
 const CHUNK_CONNECTIONS: u64 = 4_096;
@@ -26,6 +26,8 @@ const CHUNK_CONNECTIONS: u64 = 4_096;
 const LOOK_CONNECTIONS: u64 = 256;
 /// Connections that may be finished ahead of the case that is to be stored next, 250 B each.
 const CONNECTIONS_AHEAD: u64 = 2_000_000;
+/// Threads at most, whatever is asked for: more than any machine has processors.
+const MOST_THREADS: usize = 1_024;
 /// How long a thread that is so far ahead waits before it looks again.
 const WAIT: Duration = Duration::from_millis(2);
 /// Reports that may wait for each thread before it waits itself.
@@ -125,7 +127,7 @@ pub fn predict(
 ) -> Result<Progress, PredictError> {
     let threads = match options.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
-        threads => threads,
+        threads => threads.min(MOST_THREADS),
     };
     let job = Job::new(study, catalog, options.keep, cancel);
     std::thread::scope(|scope| {
@@ -358,13 +360,10 @@ impl<'a> Gathering<'a> {
         Ok(self)
     }
 
-    /// The cases whose figures have bands, with their typical connections.
-    fn banded(&self) -> Vec<(usize, Pick)> {
-        let of = |(case, (picks, &has_bands)): (usize, (&Picks, &bool))| {
-            let [typical, _] = *picks;
-            Some((case, typical.filter(|_| has_bands)?))
-        };
-        self.picks.iter().zip(&self.has_bands).enumerate().filter_map(of).collect()
+    /// The numbers of the cases whose figures have bands.
+    fn banded(&self) -> Vec<usize> {
+        let cases = self.has_bands.iter().enumerate();
+        cases.filter_map(|(case, &has_bands)| has_bands.then_some(case)).collect()
     }
 
     fn store_finished(&mut self) -> Result<(), PredictError> {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a case takes on each of the boards that its device may be.
 //!
-//! The connection at the median is simulated once more on every board, with the rest of its luck
-//! as it was. So the difference of two cases on a board is what the choice between them makes
-//! there, and no luck of the link is in it. What luck adds is that of trials of the board in the
-//! middle of all bands.
+//! The same few trials are simulated on every board, and their median is taken: the luck of the
+//! link is the same on all boards, and no single trial's, in which computing may hide behind what
+//! else takes time. So the difference of two cases on a board is what the choice between them makes
+//! there. What luck adds to a median is that of more trials of the board in the middle of all bands.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,21 +14,23 @@ use warifu_results::{BOARDS_VERSION, Boards, BoardsOfCase, BoardsOfMetric, Stati
 use warifu_sim::{CaseModel, Outcome, Simulator, TrialSeeds};
 
 use crate::batch::MANY_CASES;
-use crate::timelines::Pick;
 
 /// Boards of a study: 95 % of them leave out five at each end.
 const BOARDS: usize = 200;
 /// Of a study of many cases, so that results of a sweep stay small.
 const BOARDS_OF_MANY: usize = 40;
-/// Trials of the board in the middle, at most: its P99 is the tenth from the end.
-const MIDDLE_TRIALS: u64 = 1_000;
+/// Trials on every board, whose median is taken: an odd number.
+const TRIALS: u64 = 25;
+/// Of a study of many cases.
+const TRIALS_OF_MANY: u64 = 5;
+/// Trials of the board in the middle, at most: its P99 is the fortieth from the end.
+const MIDDLE_TRIALS: u64 = 4_000;
 /// Of a study of many cases.
 const MIDDLE_TRIALS_OF_MANY: u64 = 200;
 /// How often it is told how far this is.
 const TOLD_EVERY: Duration = Duration::from_millis(50);
 
-/// The cases whose devices have figures with bands, each with its typical connection; those
-/// without one failed throughout. `None` if the run ended meanwhile. `tell` hears now and then how
+/// The cases of these numbers, whose devices have figures with bands, on every board. `None` if the run ended meanwhile. `tell` hears now and then how
 /// many are done.
 ///
 /// # Errors
@@ -36,7 +38,7 @@ const TOLD_EVERY: Duration = Duration::from_millis(50);
 pub(crate) fn boards(
     study: &Study,
     catalog: &Catalog,
-    typical: &[(usize, Pick)],
+    cases: &[usize],
     threads: usize,
     tell: &mut dyn FnMut(u64),
     cancel: &AtomicBool,
@@ -44,21 +46,21 @@ pub(crate) fn boards(
     let many = study.cases.len() > MANY_CASES;
     let count = if many { BOARDS_OF_MANY } else { BOARDS };
     let most = if many { MIDDLE_TRIALS_OF_MANY } else { MIDDLE_TRIALS };
-    let trials = u64::from(study.predict_trials).min(most);
+    let trials = [if many { TRIALS_OF_MANY } else { TRIALS }, most];
+    let trials = trials.map(|most| u64::from(study.predict_trials).min(most));
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let work = || {
         let mut simulator = Simulator::new();
         let mut found = Vec::new();
         while !cancel.load(Ordering::Relaxed) {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(&(case, pick)) = typical.get(number) else { break };
+            let Some(&case) = cases.get(number) else { break };
             let case = &study.cases[case];
             let model = CaseModel::compile(case, catalog)?;
             if let Some(boards) = warifu_sim::Boards::of(&model, count) {
                 let mut of = OfCase::new(case, many);
-                of.run(&mut simulator, &model, &boards, pick);
                 let seeds = TrialSeeds::new(study.seed, &case.seed_id());
-                of.run_middle(&mut simulator, &model, &boards, (seeds, trials));
+                of.run(&mut simulator, (&model, &boards), seeds, trials);
                 found.push((number, of.finish()));
             }
             done.fetch_add(1, Ordering::Relaxed);
@@ -92,14 +94,10 @@ pub(crate) fn boards(
 struct OfCase {
     case_id: String,
     metrics: Vec<Metric>,
-    /// By metric, board by board; `None` where the connection failed.
+    /// By metric, board by board.
     on_boards: Vec<Vec<Option<u64>>>,
-    /// By metric, the typical connection of the board in the middle.
-    typical: Vec<Option<u64>>,
-    /// By metric, the connections of the board in the middle that did not fail.
-    middle: Vec<Vec<u64>>,
-    /// All connections of the board in the middle.
-    connections: usize,
+    /// By metric, of the board in the middle.
+    middle: Vec<Statistics>,
 }
 
 impl OfCase {
@@ -112,60 +110,59 @@ impl OfCase {
             is_time && of_connection && (!many || Some(**metric) == whole)
         };
         let metrics: Vec<Metric> = Metric::ALL.iter().filter(wanted).copied().collect();
-        let (on_boards, middle) =
-            (vec![Vec::new(); metrics.len()], vec![Vec::new(); metrics.len()]);
-        let (typical, case_id) = (Vec::new(), case.id().0);
-        OfCase { case_id, metrics, on_boards, typical, middle, connections: 0 }
+        let on_boards = vec![Vec::new(); metrics.len()];
+        OfCase { case_id: case.id().0, metrics, on_boards, middle: Vec::new() }
     }
 
-    /// The typical connection on every board, and on the one in the middle.
+    /// So many trials on every board, and so many on the one in the middle, which is beyond the
+    /// last.
     fn run(
         &mut self,
         simulator: &mut Simulator,
-        model: &CaseModel,
-        boards: &warifu_sim::Boards,
-        pick: Pick,
+        (model, boards): (&CaseModel, &warifu_sim::Boards),
+        seeds: TrialSeeds,
+        [trials, of_middle]: [u64; 2],
     ) {
         let mut outcome = Outcome::default();
+        let mut times = vec![Vec::new(); self.metrics.len()];
         for board in 0..=boards.len() {
-            simulator.run_on(model, (boards, board), pick.seed, &mut outcome);
-            let of = outcome.connections.get(pick.connection as usize).filter(|of| !of.failed);
-            for (times, &metric) in self.on_boards.iter_mut().zip(&self.metrics) {
-                times.push(of.map(|of| of.value(metric)));
+            let middle = board == boards.len();
+            let mut connections = 0;
+            times.iter_mut().for_each(Vec::clear);
+            let mut typical = Vec::new();
+            for trial in 0..if middle { of_middle.max(trials) } else { trials } {
+                simulator.run_on(model, (boards, board), seeds.of(trial), &mut outcome);
+                connections += outcome.connections.len();
+                for of in outcome.connections.iter().filter(|of| !of.failed) {
+                    for (times, &metric) in times.iter_mut().zip(&self.metrics) {
+                        times.push(of.value(metric));
+                    }
+                }
+                if trial + 1 == trials {
+                    let median = |times: &Vec<u64>| statistics(&mut times.clone(), connections).p50;
+                    typical = times.iter().map(median).collect();
+                }
             }
-            if board == boards.len() {
-                let last = self.on_boards.iter_mut().map(|times| times.pop().flatten());
-                self.typical = last.collect();
-            }
-        }
-    }
-
-    /// So many trials on the board in the middle.
-    fn run_middle(
-        &mut self,
-        simulator: &mut Simulator,
-        model: &CaseModel,
-        boards: &warifu_sim::Boards,
-        (seeds, trials): (TrialSeeds, u64),
-    ) {
-        let mut outcome = Outcome::default();
-        for trial in 0..trials {
-            simulator.run_on(model, (boards, boards.len()), seeds.of(trial), &mut outcome);
-            self.connections += outcome.connections.len();
-            for of in outcome.connections.iter().filter(|of| !of.failed) {
-                for (times, &metric) in self.middle.iter_mut().zip(&self.metrics) {
-                    times.push(of.value(metric));
+            if middle {
+                let of = |(times, typical): (&mut Vec<u64>, Option<u64>)| Statistics {
+                    typical,
+                    ..statistics(times, connections)
+                };
+                self.middle = times.iter_mut().zip(typical).map(of).collect();
+            } else {
+                for (on_boards, median) in self.on_boards.iter_mut().zip(typical) {
+                    on_boards.push(median);
                 }
             }
         }
     }
 
     fn finish(self) -> BoardsOfCase {
-        let each = self.metrics.iter().zip(self.on_boards).zip(self.typical).zip(self.middle);
-        let metrics = each.map(|(((metric, on_boards_ns), typical), mut middle)| BoardsOfMetric {
+        let each = self.metrics.iter().zip(self.on_boards).zip(self.middle);
+        let metrics = each.map(|((metric, on_boards_ns), middle_ns)| BoardsOfMetric {
             metric: metric.name().to_owned(),
             on_boards_ns,
-            middle_ns: Statistics { typical, ..statistics(&mut middle, self.connections) },
+            middle_ns,
         });
         BoardsOfCase { case_id: self.case_id, metrics: metrics.collect() }
     }
