@@ -12,14 +12,16 @@ import pytest
 from support.studies import PROFILES, host, study
 from support.synthetic import Cell, Half, case_used
 from warifu import _core
-from warifu.answer import Level, answer
+from warifu.answer import Level, answer, deadlines
 from warifu.answer.axes import Axis, _grid_of_columns
 from warifu.answer.effects import Choice, Effect, effects
 from warifu.answer.model import Change
 from warifu.answer.question import _DEFAULTS
 from warifu.answer.samples import Samples
 from warifu.answer.sentences import _largest, _of_choice
+from warifu.compare.gates import Verdict
 from warifu.compare.join import compare
+from warifu.compare.require import Judged, Requirement
 from warifu.compare.stats import Interval
 from warifu.report.table import Format, render
 from warifu.report.tables import judge_halves
@@ -359,3 +361,24 @@ def test_what_fails_too_often_has_no_quantile(tmp_path: Path, failed: int, words
     written = Half("predicted", [Cell()], 1_000, seed=1, failed=failed)
     found = answer(Results.open(written.write(tmp_path)), None, None, [])
     assert words in found.sentences[0] and "without end" not in found.sentences[0]
+
+
+@pytest.mark.parametrize(
+    ("predicted", "measured", "told"),
+    [
+        (Verdict.UNDECIDED, Verdict.FAIL, "missed."),
+        (Verdict.UNDECIDED, Verdict.PASS, "undecided (why)."),
+        (Verdict.FAIL, Verdict.UNDECIDED, "missed."),
+        (Verdict.PASS, Verdict.UNDECIDED, "met."),
+    ],
+)
+def test_no_reason_to_be_undecided_stands_beside_a_verdict(
+    predicted: Verdict, measured: Verdict, told: str
+) -> None:
+    bound = Requirement("https.establishment", "p50", "<", 1e9, "p50 < 1 s")
+    judged = [
+        Judged(bound, "c", "c", half, 1e9, Interval(0.0, 2e9), 100.0, verdict, None, why)
+        for half, verdict in (("predicted", predicted), ("measured", measured))
+        for why in ["why" if verdict is Verdict.UNDECIDED else ""]
+    ]
+    assert deadlines.sentences(judged) == [f"p50 < 1 s: {told}"]

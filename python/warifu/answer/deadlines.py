@@ -55,16 +55,17 @@ def sentences(judged: Sequence[Judged], without: Sequence[str] = ()) -> list[str
         groups.append(("not predicted", list(without)))
         total = len(words) + len(without)
         parts = [_part(word, those, total) for word, those in groups if those]
+        # A measurement that is too small to be sure leaves a prediction as it is, and what one of
+        # them leaves open is no reason where the other has decided.
+        undecided = [one for one in group if words.get(one.case_id) == UNDECIDED]
         # Reasons that more trials do not change.
-        open_ones = [one for one in group if one.verdict is Verdict.UNDECIDED]
+        open_ones = [one for one in undecided if one.verdict is Verdict.UNDECIDED]
         told = [one for one in open_ones if one.remark and not one.trials_needed]
         reasons = [one.remark for one in told if one.boards is None]
         if on_boards := [one.boards for one in told if one.boards is not None]:
             reasons.append(depends_on_boards(group[0].requirement.statistic, on_boards))
         whys = "; ".join(list(dict.fromkeys(reasons))[:_NAMED])
         why = f" ({whys})" if whys else ""
-        # A measurement that is too small to be sure leaves a prediction as it is.
-        undecided = [one for one in group if words.get(one.case_id) == UNDECIDED]
         needed = max((one.trials_needed or 0 for one in undecided), default=0)
         more = f" (at least {needed:,} trials would decide)" if needed else ""
         found.append(f"{text}: {', '.join(parts)}{why}{more}.")
