@@ -227,3 +227,29 @@ def test_boards_that_were_changed_or_are_gone(
     file.unlink()
     with pytest.raises(ResultsDamaged, match=r"boards\.json: is missing"):
         Results.open(results.path)
+
+
+def test_a_choice_takes_the_same_of_a_board_over_every_link(tmp_path: Path) -> None:
+    """The luck of a link is none of it: AES-256 takes the fastest boards 10 ms, not 200."""
+    suites = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384"]
+    asked: dict[str, Any] = {"device": "nrf52840", "server": "xeon-2-5-ghz-vm", "link": "nb-iot"}
+    asked |= {"stack": "https/tls1.3", "vary": {"stack.cipher_suite": suites}, "trials": 20_000}
+    quiet: dict[str, Any] = {"link.jitter": '["0 ms", "0 ms"]', "link.loss": 0}
+    ranges = []
+    for number, settings in enumerate([{}, quiet]):
+        row = ask(**asked, **settings, out=tmp_path / str(number)).answer.rows[1]
+        assert row.delta.boards is not None
+        ranges.append(row.delta.boards)
+    for noisy, true in zip(*ranges, strict=True):
+        assert abs(noisy - true) < 80e6, ranges
+
+
+def test_what_trials_leave_open_is_not_said_of_boards(tmp_path: Path) -> None:
+    """Where all boards are alike to some milliseconds, and a tail is known less well."""
+    asked: dict[str, Any] = {"device": "nrf52840", "server": "xeon-2-5-ghz-vm", "link": "lte-m"}
+    asked |= {"stack": "https/tls1.3", "trials": 4_000}
+    p99 = ask(**asked, out=tmp_path / "first").answer.rows[0].p99
+    again = ask(**asked, require={"https.establishment.p99": f"< {p99 / 1e6:.0f} ms"},
+                out=tmp_path / "again")  # fmt: skip
+    (said,) = (one for one in again.answer.sentences if "p99 <" in one)
+    assert said.endswith("undecided."), said

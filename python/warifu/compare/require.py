@@ -162,7 +162,8 @@ def _judge(
     if verdict is Verdict.UNDECIDED and p and distribution.independent < stats.least_trials(p):
         needed = stats.least_trials(p)
     remark = ""
-    if verdict is Verdict.UNDECIDED and on_boards is not None and needed is None:
+    by_board = on_boards is not None and _turns(requirement, on_boards, interval)
+    if verdict is Verdict.UNDECIDED and needed is None and on_boards is not None and by_board:
         remark = depends_on_boards(requirement.statistic, [on_boards])
     elif verdict is Verdict.UNDECIDED and requirement.statistic == "max":
         remark = "a maximum cannot be proven by trials: require a quantile"
@@ -194,6 +195,13 @@ def _on_boards(
     if on_boards is None or not math.isfinite(value) or requirement.statistic == "max":
         return None
     return boards.statistic_range(on_boards, requirement.statistic)
+
+
+def _turns(requirement: Requirement, on_boards: Interval, interval: Interval) -> bool:
+    """Whether it is the board that leaves a bound open: some hold it and some do not, or they are
+    further apart than what trials leave open of all of them together."""
+    apart = requirement.holds(on_boards.low) != requirement.holds(on_boards.high)
+    return apart or on_boards.half_width > interval.half_width
 
 
 def depends_on_boards(statistic: str, ends: Sequence[Interval]) -> str:
