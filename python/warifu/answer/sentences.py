@@ -241,8 +241,7 @@ def _of_tail(choice: Choice, teller: _Teller) -> str:
     worst = max(choice.tail, key=lambda one: abs(one.change.value), default=None)
     if worst is None or not worst.certain:
         return ""
-    on_boards = [one.change.boards for one in choice.time if one.change.boards is not None]
-    if any(of.low <= worst.change.value <= of.high for of in on_boards):
+    if any(_by_board(one, teller) for one in choice.time):
         # It is that of the slowest boards, which the range by the board tells.
         return ""
     value = abs(worst.change.value)

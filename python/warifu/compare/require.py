@@ -157,6 +157,9 @@ def _judge(
             requirement.holds(on_boards.high + interval.high - value),
         }
     verdict = Verdict.UNDECIDED if len(ends) > 1 else Verdict.PASS if ends.pop() else Verdict.FAIL
+    unknown = _is_unknown_on_boards(results, case_id, requirement)
+    if unknown:
+        verdict = Verdict.UNDECIDED
     needed = None
     p = _share_below(requirement)
     if verdict is Verdict.UNDECIDED and p and distribution.independent < stats.least_trials(p):
@@ -167,6 +170,8 @@ def _judge(
         remark = depends_on_boards(requirement.statistic, [on_boards])
     elif verdict is Verdict.UNDECIDED and requirement.statistic == "max":
         remark = "a maximum cannot be proven by trials: require a quantile"
+    if unknown:
+        remark = "the boards that assumed figures allow were not compared in this time"
     if requirement.statistic in _QUANTILES and math.isinf(value):
         remark = stats.failures_reach(_QUANTILES[requirement.statistic])
     return Judged(
@@ -202,6 +207,16 @@ def _turns(requirement: Requirement, on_boards: Interval, interval: Interval) ->
     further apart than what trials leave open of all of them together."""
     apart = requirement.holds(on_boards.low) != requirement.holds(on_boards.high)
     return apart or on_boards.half_width > interval.half_width
+
+
+def _is_unknown_on_boards(results: Results, case_id: str, requirement: Requirement) -> bool:
+    """Whether boards differ in a time, and it is not known how: of scenarios, and in a study of
+    many cases of all but whole times."""
+    return (
+        metrics.is_time(requirement.metric)
+        and results.has_boards(case_id)
+        and results.on_boards(case_id, requirement.metric) is None
+    )
 
 
 def depends_on_boards(statistic: str, ends: Sequence[Interval]) -> str:

@@ -142,7 +142,7 @@
       const ends = [low, high].map((end) => signed(end / scale, digits)).join(" to ");
       const interval = half > 0 && name !== "bytes" ? ` (${ends})` : "";
       cell.textContent = (sure ? "" : "~") + signed(d / scale, digits, name === "bytes") + interval;
-      if (boards && Number.isFinite(boards[1] - boards[0]) && boards[1] - boards[0] >= Math.abs(d) / 10) {
+      if (boards && boards[1] > boards[0] && Number.isFinite(boards[1] - boards[0]) && boards[1] - boards[0] >= Math.abs(d) / 10) {
         // Two digits, as elsewhere in the page.
         const band = 0.04 * Math.max(...boards.map(Math.abs)) / scale;
         const exponent = Math.floor(Math.log10(band));

@@ -4,7 +4,8 @@
 //! The same few trials are simulated on every board, and their median is taken: the luck of the
 //! link is the same on all boards, and no single trial's, in which computing may hide behind what
 //! else takes time. So the difference of two cases on a board is what the choice between them makes
-//! there. What luck adds to a median is that of more trials of the board in the middle of all bands.
+//! there. What luck adds to a median is that of more trials of the board in the middle of all
+//! bands.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -30,8 +31,8 @@ const MIDDLE_TRIALS_OF_MANY: u64 = 200;
 /// How often it is told how far this is.
 const TOLD_EVERY: Duration = Duration::from_millis(50);
 
-/// The cases of these numbers, whose devices have figures with bands, on every board. `None` if the run ended meanwhile. `tell` hears now and then how
-/// many are done.
+/// The cases of these numbers, whose devices have figures with bands, on every board. `None` if the
+/// run ended meanwhile. `tell` hears now and then how many are done.
 ///
 /// # Errors
 /// When a case cannot be compiled, which it was before.
@@ -47,7 +48,17 @@ pub(crate) fn boards(
     let count = if many { BOARDS_OF_MANY } else { BOARDS };
     let most = if many { MIDDLE_TRIALS_OF_MANY } else { MIDDLE_TRIALS };
     let trials = [if many { TRIALS_OF_MANY } else { TRIALS }, most];
-    let trials = trials.map(|most| u64::from(study.predict_trials).min(most));
+    let [on_each, of_middle] = trials.map(|most| u64::from(study.predict_trials).min(most));
+    // No more on all boards together than the case has trials, but one on each.
+    let on_each = on_each.min(u64::from(study.predict_trials) / count as u64).max(1);
+    let trials = [on_each, of_middle];
+    if cases.is_empty() {
+        return Ok(Some(Boards {
+            version: BOARDS_VERSION,
+            boards: count as u32,
+            cases: Vec::new(),
+        }));
+    }
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let work = || {
         let mut simulator = Simulator::new();
@@ -60,7 +71,7 @@ pub(crate) fn boards(
             if let Some(boards) = warifu_sim::Boards::of(&model, count) {
                 let mut of = OfCase::new(case, many);
                 let seeds = TrialSeeds::new(study.seed, &case.seed_id());
-                of.run(&mut simulator, (&model, &boards), seeds, trials);
+                of.run(&mut simulator, (&model, &boards), (seeds, trials), cancel);
                 found.push((number, of.finish()));
             }
             done.fetch_add(1, Ordering::Relaxed);
@@ -120,8 +131,8 @@ impl OfCase {
         &mut self,
         simulator: &mut Simulator,
         (model, boards): (&CaseModel, &warifu_sim::Boards),
-        seeds: TrialSeeds,
-        [trials, of_middle]: [u64; 2],
+        (seeds, [trials, of_middle]): (TrialSeeds, [u64; 2]),
+        cancel: &AtomicBool,
     ) {
         let mut outcome = Outcome::default();
         let mut times = vec![Vec::new(); self.metrics.len()];
@@ -131,6 +142,10 @@ impl OfCase {
             times.iter_mut().for_each(Vec::clear);
             let mut typical = Vec::new();
             for trial in 0..if middle { of_middle.max(trials) } else { trials } {
+                if cancel.load(Ordering::Relaxed) {
+                    // Nothing of it is kept.
+                    return;
+                }
                 simulator.run_on(model, (boards, board), seeds.of(trial), &mut outcome);
                 connections += outcome.connections.len();
                 for of in outcome.connections.iter().filter(|of| !of.failed) {
