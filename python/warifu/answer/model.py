@@ -95,9 +95,7 @@ class Row:
         """P50 on 95 % of the boards."""
         if self.on_boards is None:
             return None
-        low, high = boards.statistic_range(self.on_boards, "p50")
-        # All boards together are among them.
-        return Interval(min(low, self.p50), max(high, self.p50))
+        return boards.median_range(self.on_boards, self.p50)
 
     @property
     def certain(self) -> bool:

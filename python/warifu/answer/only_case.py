@@ -72,9 +72,7 @@ def _by_board(samples: Samples, case_id: str) -> str:
     if on_boards is None:
         return ""
     median = sample.times.quantile(0.50)
-    low, high = boards.statistic_range(on_boards, "p50")
-    # All boards together are among them.
-    low, high = min(low, median), max(high, median)
+    low, high = boards.median_range(on_boards, median)
     if high - low < amounts.BY_BOARD_FROM * median:
         return ""
     half = amounts.half_of_band(low, high)

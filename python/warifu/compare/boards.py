@@ -27,6 +27,12 @@ def statistic_range(on_boards: OnBoards, statistic: str) -> Interval:
     return Interval(max(0.0, middle + off.low), middle + off.high)
 
 
+def median_range(on_boards: OnBoards, median: float) -> Interval:
+    """A case's median on 95 % of the boards; ``median``, of all boards together, is among them."""
+    low, high = statistic_range(on_boards, "p50")
+    return Interval(min(low, median), max(high, median))
+
+
 def deviation(ours: OnBoards | None, theirs: OnBoards | None) -> Interval | None:
     """How far the difference of two cases on 95 % of the boards is from that on the board in the
     middle, each board against itself; None where neither case depends on the board.

@@ -223,9 +223,7 @@ def depends_on_boards(statistic: str, ends: Sequence[Interval]) -> str:
     """Why a requirement is undecided in these cases."""
     low = _rounded_ms(min(one.low for one in ends))
     high = _rounded_ms(max(one.high for one in ends))
-    name = {"p50": "a median", "mean": "a mean", "max": "a maximum"}.get(
-        statistic, f"a {statistic.upper()}"
-    )
+    name = {"p50": "a median", "mean": "a mean"}.get(statistic, f"a {statistic.upper()}")
     over = " over these cases" * (len(ends) > 1)
     return (
         f"it depends on the board, whose assumed figures allow {name} of {low} to {high} ms{over}"
