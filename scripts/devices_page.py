@@ -59,9 +59,9 @@ independently of another; the n-th board is the same in all cases. So `adds 342 
 by the board)` gives the difference of all boards together, and in brackets what it is on 95 % of
 the boards, each against itself, where that is a tenth of the difference or more. A difference is
 called certain where it is on the same side of nothing on 95 % of the boards, whatever the trials
-leave open. A bound is judged on each board as well, with what luck adds on the board in the middle
-of all bands, and undecided where it is met on some of those 95 % and missed on others. What is
-wrong with a link's assumed values is in no range.
+leave open. A bound is judged on each board as well, with what luck adds to a median on the board in
+the middle of all bands, and undecided where it is met on some of those 95 % and missed on others.
+What is wrong with a link's assumed values is in no range.
 
 """
 

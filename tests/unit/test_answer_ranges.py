@@ -17,6 +17,7 @@ from warifu.answer.effects import Choice, Effect, effects, hull
 from warifu.answer.model import Change
 from warifu.answer.sentences import (
     _as_one,
+    _by_board,
     _difference,
     _largest,
     _of_choice,
@@ -169,6 +170,11 @@ def test_what_is_told_of_many_covers_all_of_them() -> None:
         for part, value in ((first, low), (second, high)):
             (amount, last) = numbers(part.split(" with ")[0].split(" resumed")[0])[0]
             assert abs(amount - abs(value)) <= last and ("saves" in part) == (value < 0)
+            # The range of the end's own effect.
+            of_end = [one for one in found if value in (one.least, one.most)]
+            shown = [by_board for one in of_end if (by_board := _by_board(one, TIME))]
+            assert ("by the board" in part) == bool(shown), (part, shown)
+            assert not shown or any(f" ({one})" in part for one in shown)
         choice = Choice(axis, "1.3", "1.2", [], found)
         if tail := _of_tail(choice, TIME):
             for part, saves in ((one, "saves" in one) for one in tail.split(" and elsewhere ")):

@@ -16,10 +16,14 @@ import pytest
 from support.commands import Run
 from support.synthetic import change_manifest
 from warifu import ask
+from warifu.answer.build import answer
 from warifu.cli.errors import FAILED, OK
-from warifu.compare import boards
+from warifu.compare import boards, require
+from warifu.compare.gates import Verdict
 from warifu.compare.stats import Interval
+from warifu.report.inputs import assumed_figures
 from warifu.results import OnBoards, Results, ResultsDamaged
+from warifu.results.boards import Difference
 
 #: A board of which AES-256 and P-256's key exchange are scaled from others, with wide bands.
 BOARD = ("--device", "nrf52840", "--server", "xeon-2-5-ghz-vm", "--set", "predict_trials=2000")
@@ -86,8 +90,7 @@ def test_a_deadline_that_some_boards_miss_is_undecided(
 ) -> None:
     suite = ("--set", "stack.cipher_suite=TLS_AES_256_GCM_SHA384")
     results = predicted(warifu, tmp_path, monkeypatch, *suite)
-    on_boards = results.on_boards(next(iter(results.cases)))
-    assert on_boards is not None
+    case_id = next(iter(results.cases))
 
     def required(
         ms: float, statistic: str = "p50", metric: str = "https.establishment"
@@ -98,8 +101,15 @@ def test_a_deadline_that_some_boards_miss_is_undecided(
         return code, " ".join(out.split())
 
     order = {"missed": 0, "undecided": 1, "met": 2}
+
+    def on_95_percent(metric: str, statistic: str) -> Interval:
+        on_boards = results.on_boards(case_id, metric)
+        assert on_boards is not None
+        value, _ = require.statistic(results.distribution(case_id, metric), statistic, case_id)
+        return boards.statistic_range(on_boards, statistic, value)
+
     for statistic in ("p50", "p90", "p99", "mean"):
-        low, high = (end / 1e6 for end in boards.statistic_range(on_boards, statistic))
+        low, high = (end / 1e6 for end in on_95_percent("https.establishment", statistic))
         assert high > low + 300
         verdicts = []
         for share in (-0.6, -0.2, 0.1, 0.5, 0.9, 1.2, 1.8):
@@ -112,14 +122,12 @@ def test_a_deadline_that_some_boards_miss_is_undecided(
                 assert "trials would decide" not in out
         # A looser bound is never worse, and beyond the boards the trials decide.
         assert verdicts == sorted(verdicts) and verdicts[0] == 0 and verdicts[-1] == 2
-    part = results.on_boards(next(iter(results.cases)), "tls.handshake")
-    assert part is not None
-    middle = sum(boards.statistic_range(part, "p50")) / 2e6
+    middle = sum(on_95_percent("tls.handshake", "p50")) / 2e6
     out = required(middle, metric="tls.handshake")[1]
     assert "undecided (it depends on the board" in out
     # Retransmissions take longer than the slowest board, on every board.
     loss = ("--set", "link.loss=20 %")
-    high = boards.statistic_range(on_boards, "p90").high / 1e6
+    high = on_95_percent("https.establishment", "p90").high / 1e6
     bound = ("--require", f"https.establishment.p99 < {high:.0f} ms")
     code, out, _ = warifu("predict", *BOARD, "--link", "lte-m", "--stack", "https/tls1.3",
                           *suite, *bound, *loss)  # fmt: skip
@@ -129,7 +137,7 @@ def test_a_deadline_that_some_boards_miss_is_undecided(
 def on(*typical: float) -> OnBoards:
     """A time on these boards, of which the median is that of the board in the middle."""
     middle = float(np.median([one for one in typical if np.isfinite(one)] or [np.inf]))
-    return OnBoards(np.array(typical), {"typical": middle, "p50": middle + 10.0})
+    return OnBoards(np.array(typical), middle, {"p50": Difference(8.0, 10.0, 13.0)})
 
 
 def test_failures_and_other_devices() -> None:
@@ -140,32 +148,37 @@ def test_failures_and_other_devices() -> None:
     assert boards.deviation(None, None) is None
     none = on(*np.full(200, np.inf))
     assert boards.deviation(none, None) == Interval(-np.inf, np.inf)
-    assert boards.statistic_range(none, "p50") == Interval(np.inf, np.inf)
+    assert boards.statistic_range(none, "p99", 1.0) == Interval(np.inf, np.inf)
     # Only one of the two depends on the board.
     alone = boards.deviation(on(*np.arange(200.0)), None)
     assert alone == boards.deviation(on(*np.arange(200.0) + 9.0), None) == Interval(-94.5, 94.5)
     assert boards.deviation(on(*np.arange(40.0)), None) == Interval(-18.5, 18.5)
-    # The case without boards has its own median.
-    both = boards.median_difference(None, on(*np.arange(200.0)), (500.0, 0.0))
-    assert both == Interval(500.0 - 109.5 - 94.5, 500.0 - 109.5 + 94.5)
+    # The median of the board in the middle is 10 above that of all boards.
+    both = boards.median_difference(None, on(*np.arange(200.0)), (500.0, 100.0))
+    assert both == Interval(500.0 - 110.0 - 94.5, 500.0 - 110.0 + 94.5)
+    assert boards.median_open(ours) == 3.0 and boards.median_open(None) == 0.0
     assert boards.median_difference(ours, none, (0.0, 0.0)) == Interval(-np.inf, np.inf)
     assert boards.median_difference(None, None, (1.0, 2.0)) is None
 
 
-def test_luck_is_added_on_every_board() -> None:
-    typical = np.linspace(100.0, 299.0, 200)
-    statistics = {"typical": 190.0, "p50": 200.0, "p99": 1_200.0, "p95": np.inf}
-    of = OnBoards(typical, statistics)
+def test_a_board_differs_from_all_of_them_as_the_one_in_the_middle_does() -> None:
+    less = {"p50": Difference(-3.0, 0.0, 2.0), "p99": Difference(-80.0, -60.0, 10.0)}
+    of = OnBoards(np.linspace(100.0, 299.0, 200), 190.0, less)
     # Five boards are left out at each end.
-    assert boards.statistic_range(of, "p50") == Interval(115.0, 304.0)
-    assert boards.statistic_range(of, "p99") == Interval(1_115.0, 1_304.0)
-    assert boards.statistic_range(of, "p95") == Interval(np.inf, np.inf)
+    assert boards.statistic_range(of, "p50", 200.0) == Interval(115.0, 304.0)
+    assert boards.statistic_range(of, "p99", 1_200.0) == Interval(1_055.0, 1_244.0)
+    # With what trials leave open of all of them, and of how the middle differs.
+    reach = boards.statistic_reach(of, "p99", Interval(1_190.0, 1_220.0))
+    assert reach == Interval(1_190.0 - 80.0 - 85.0, 1_220.0 + 10.0 + 104.0)
+    # Failures reach it on the board in the middle.
+    assert boards.statistic_range(of, "p95", 1_000.0) == Interval(np.inf, np.inf)
+    assert boards.statistic_range(of, "p99", np.inf) == Interval(np.inf, np.inf)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda all_: all_.update(version=2), "version is 2: expected 1"),
+        (lambda all_: all_.update(version=1), "version is 1: expected 2"),
         (lambda all_: all_.update(boards=0), "boards is 0: expected 40 to 10,000"),
         (lambda all_: all_.update(boards=199), "on_boards_ns has 200 values: expected 199"),
         (lambda all_: all_.update(cases={}), "has no version, boards or cases"),
@@ -173,8 +186,13 @@ def test_luck_is_added_on_every_board() -> None:
         (lambda all_: all_["cases"][0].update(case_id=3), "cases[0] has no case_id"),
         (lambda all_: all_.update(cases=all_["cases"] * 2), "cases[1] has no case_id of its own"),
         (lambda all_: first(all_).update(metric=1), "metrics[0] has no metric"),
-        (lambda all_: first(all_)["middle_ns"].update(p75=1), "middle_ns has no typical, p50"),
-        (lambda all_: first(all_)["middle_ns"].update(p50=0.5), "middle_ns.p50 is 0.5: exp"),
+        (lambda all_: first(all_).update(middle_ns=0.5), "middle_ns is 0.5: expected a time"),
+        (lambda all_: less(all_).update(p75=None), "middle_less_all_ns has other statistics"),
+        (lambda all_: less(all_).update(p50=0), "middle_less_all_ns.p50 is 0: expected low, val"),
+        (lambda all_: less(all_)["p50"].update(high=-(10**17)), "expected low, value and high"),
+        (lambda all_: less(all_)["p50"].update(more=1), "expected low, value and high, or null"),
+        (lambda all_: less(all_)["mean"].update(low=True), "expected low, value and high"),
+        (lambda all_: less(all_)["mean"].update(low=-(10**4000)), "expected low, value and high"),
         (lambda all_: first(all_)["on_boards_ns"].__setitem__(1, -1), "on_boards_ns[1] is -1: exp"),
         (lambda all_: first(all_)["on_boards_ns"].__setitem__(1, True), "on_boards_ns[1] is True"),
         (lambda all_: first(all_)["on_boards_ns"].__setitem__(1, 10**4000), "is 1000"),
@@ -204,6 +222,12 @@ def first(content: dict[str, Any]) -> dict[str, Any]:
     return metric
 
 
+def less(content: dict[str, Any]) -> dict[str, Any]:
+    """How the first metric's middle board differs."""
+    statistics: dict[str, Any] = first(content)["middle_less_all_ns"]
+    return statistics
+
+
 def damage(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
     """Changes what a folder says of boards, under a seal that fits."""
     file = folder / "boards.json"
@@ -221,7 +245,7 @@ def test_boards_that_were_changed_or_are_gone(
 ) -> None:
     results = predicted(warifu, tmp_path, monkeypatch)
     file = results.path / "boards.json"
-    file.write_text(file.read_text().replace('"version":1', '"version": 1'))
+    file.write_text(file.read_text().replace('"version":2', '"version": 2'))
     with pytest.raises(ResultsDamaged, match="its SHA-256 differs"):
         results.on_boards(next(iter(results.cases)))
     file.unlink()
@@ -253,3 +277,66 @@ def test_what_trials_leave_open_is_not_said_of_boards(tmp_path: Path) -> None:
                 out=tmp_path / "again")  # fmt: skip
     (said,) = (one for one in again.answer.sentences if "p99 <" in one)
     assert said.endswith("undecided."), said
+
+
+def test_a_longer_round_trip_is_never_better(
+    warifu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of more than 1,000 cases fewer boards are run, and those times that are required."""
+    monkeypatch.chdir(tmp_path)
+    rtts = range(100, 1_110)
+    bounds = {"https.establishment.p99": 4_000, "tls.handshake.p50": 1_200}
+    more = [f"--require={key} < {ms} ms" for key, ms in bounds.items()]
+    code, _, error = warifu(
+        "predict", *BOARD[:-1], "predict_trials=1000", "--link", "lte-m", "--stack", "https/tls1.3",
+        *more, "--format", "csv", "--set", "stack.cipher_suite=TLS_AES_256_GCM_SHA384",
+        "--vary", "link.rtt=" + ",".join(f"{rtt} ms" for rtt in rtts),
+    )  # fmt: skip
+    assert code == FAILED, error
+    (folder,) = Path("results").glob("*/predicted")
+    results = Results.open(folder.absolute())
+    wanted = require.requirements(results.manifest["require"])
+    order = [Verdict.PASS, Verdict.UNDECIDED, Verdict.FAIL]
+    judged = require.judge_all(results, wanted)
+    assert len(judged) == 2 * len(rtts)
+    assert not any("not compared" in one.remark for one in judged)
+    for requirement in wanted:
+        verdicts = [order.index(one.verdict) for one in judged if one.requirement == requirement]
+        # Neighbours are of different trials, so that some are swapped where a verdict turns.
+        swapped = [at for at, one in enumerate(verdicts) if one != sorted(verdicts)[at]]
+        assert len(swapped) < 80, (requirement.text, swapped)
+        assert verdicts[0] < 2 and verdicts[-1] == 2 and verdicts.count(1) > 100
+    assert [one.verdict for one in judged[:2]] == [Verdict.PASS, Verdict.UNDECIDED]
+
+
+def test_times_of_several_connections_have_boards(
+    warifu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = ("--set", "stack.cipher_suite=TLS_AES_256_GCM_SHA384")
+    results = predicted(warifu, tmp_path, monkeypatch, "--set", "pattern.concurrent=3", *suite)
+    case_id = next(iter(results.cases))
+    ends = []
+    for metric in ("https.establishment", "scenario.duration"):
+        on_boards = results.on_boards(case_id, metric)
+        assert on_boards is not None
+        median = results.distribution(case_id, metric).quantile(0.5)
+        low, high = boards.median_range(on_boards, median)
+        assert high - low > 100e6
+        ends.append((low, high))
+    # Three connections take as long as the longest of them.
+    assert all(whole > one for one, whole in zip(*ends, strict=True))
+    bound = require.Requirement("scenario.duration", "p50", "<", sum(ends[1]) / 2.0, "")
+    (judged,) = require.judge_all(results, [bound])
+    assert judged.verdict is Verdict.UNDECIDED and "it depends on the board" in judged.remark
+
+
+@pytest.mark.parametrize(("device", "warned"), [("nrf52840", True), ("xeon-2-5-ghz-vm", False)])
+def test_a_prediction_cut_short_says_that_boards_were_not_compared(
+    warifu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str, warned: bool
+) -> None:
+    """Where a device has assumed figures: those of a link, which both have, are in no range."""
+    results = predicted(warifu, tmp_path, monkeypatch, "--device", device)
+    assert any(one["name"] == "lte-m rtt" for one in assumed_figures(results.manifest))
+    change_manifest(results.path, complete=False)
+    told = answer(Results.open(results.path), None, None, []).warnings
+    assert any("before boards were compared" in one for one in told) == warned, told

@@ -13,7 +13,8 @@ from warifu.answer.samples import Samples
 from warifu.compare import stats
 from warifu.compare.join import Comparison
 from warifu.compare.require import Judged
-from warifu.results import PREDICTED, Results, ResultsError, interruptions, weakest
+from warifu.report.inputs import assumed_figures
+from warifu.results import PREDICTED, Results, ResultsError, interruptions
 
 #: So many reasons for leaving cases out are told.
 _TOLD = 3
@@ -79,8 +80,10 @@ def _without_costs(main: Results) -> list[str]:
     return [str(label) for label in main.manifest.get("without_costs") or []]
 
 
-def _is_assumed(main: Results) -> bool:
-    return weakest([str(one) for one in main.manifest.get("evidence") or []]) == "assumed"
+def _has_assumed_device(main: Results) -> bool:
+    """Whether a device's figure is assumed, so that boards may differ."""
+    figures = assumed_figures(main.manifest)
+    return any((figure.get("what") or {}).get("of") == "device" for figure in figures)
 
 
 def _left_out(main: Results) -> list[str]:
@@ -103,7 +106,7 @@ def _warnings(main: Results, comparison: Comparison | None) -> list[str]:
     """What the prediction rests on, and what the measurement said of itself: a verdict on
     contended trials says little."""
     own = [str(one) for one in main.manifest.get("warnings") or []]
-    if main.half == PREDICTED and not main.complete and _is_assumed(main):
+    if main.half == PREDICTED and not main.complete and _has_assumed_device(main):
         own.append(
             "The prediction was cut short before boards were compared, so that assumed figures may "
             "turn what is called certain or met."

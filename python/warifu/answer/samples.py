@@ -87,9 +87,9 @@ class Samples:
         # what a choice makes on one board: that is between the tail's difference and the median's.
         low, high = min(value, by_board.low), max(value, by_board.high)
         of_median = interval if p == _MEDIAN else self._difference(case_id, reference, _MEDIAN)[1]
+        half = of_median.half_width + boards.median_open(ours) + boards.median_open(theirs)
         together = Interval(
-            min(interval.low, by_board.low - of_median.half_width),
-            max(interval.high, by_board.high + of_median.half_width),
+            min(interval.low, by_board.low - half), max(interval.high, by_board.high + half)
         )
         return Change(value, interval, Interval(low, high), together)
 

@@ -409,7 +409,9 @@ def _ranged(found: Sequence[Effect], teller: _Teller) -> str:
     shown = []
     for one, value in zip(ends, (ends[0].least, ends[1].most), strict=True):
         verb = teller.verb("save" if value < 0 else "add")
-        shown.append(f"{verb} {teller.amount(value, one.half)}{_where(one.where)}")
+        amount = teller.amount(value, one.half)
+        by_board = _in_brackets(_by_board(one, teller))
+        shown.append(f"{verb} {amount}{by_board}{_where(one.where)}")
     return f"{shown[0]} at one end and {shown[1]} at the other"
 
 

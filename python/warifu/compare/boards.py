@@ -17,19 +17,31 @@ _TAIL = (1.0 - CONFIDENCE) / 2.0
 _OPEN = (-np.inf, np.inf)
 
 
-def statistic_range(on_boards: OnBoards, statistic: str) -> Interval:
-    """A statistic of a time on 95 % of the boards: the median on each, and what luck adds to that
-    on the board in the middle, which is taken to be the same on every board."""
-    middle = on_boards.middle[statistic]
+def statistic_range(on_boards: OnBoards, statistic: str, value: float) -> Interval:
+    """A statistic of a time on 95 % of the boards, by its ``value`` on all boards together."""
+    return _reach(on_boards, statistic, Interval(value, value), exact=True)
+
+
+def statistic_reach(on_boards: OnBoards, statistic: str, interval: Interval) -> Interval:
+    """The same with what trials leave open: by the ``interval`` of all boards together, and of how
+    the board in the middle differs from them."""
+    return _reach(on_boards, statistic, interval, exact=False)
+
+
+def _reach(on_boards: OnBoards, statistic: str, interval: Interval, *, exact: bool) -> Interval:
+    """On a board its median is moved by what that is off the middle's, and what luck adds to a
+    median is taken to be the same on every board."""
+    less = on_boards.middle_less_all.get(statistic)
     off = deviation(on_boards, None)
-    if not math.isfinite(middle) or off is None:
+    if not math.isfinite(interval.low) or less is None or off is None:
         return Interval(math.inf, math.inf)
-    return Interval(max(0.0, middle + off.low), middle + off.high)
+    low, high = (less.value, less.value) if exact else (less.low, less.high)
+    return Interval(max(0.0, interval.low + low + off.low), interval.high + high + off.high)
 
 
 def median_range(on_boards: OnBoards, median: float) -> Interval:
     """A case's median on 95 % of the boards; ``median``, of all boards together, is among them."""
-    low, high = statistic_range(on_boards, "p50")
+    low, high = statistic_range(on_boards, "p50", median)
     return Interval(min(low, median), max(high, median))
 
 
@@ -46,7 +58,7 @@ def deviation(ours: OnBoards | None, theirs: OnBoards | None) -> Interval | None
     one, other = (
         np.zeros_like(known.typical) if of is None else of.typical for of in (ours, theirs)
     )
-    in_middle = [0.0 if of is None else of.middle["typical"] for of in (ours, theirs)]
+    in_middle = [0.0 if of is None else of.middle for of in (ours, theirs)]
     if not all(map(math.isfinite, in_middle)):
         return Interval(-np.inf, np.inf)
     with np.errstate(invalid="ignore"):
@@ -56,20 +68,33 @@ def deviation(ours: OnBoards | None, theirs: OnBoards | None) -> Interval | None
 
 
 def median_difference(
-    ours: OnBoards | None, theirs: OnBoards | None, alone: tuple[float, float]
+    ours: OnBoards | None, theirs: OnBoards | None, medians: tuple[float, float]
 ) -> Interval | None:
-    """The difference of two medians on 95 % of the boards; ``alone`` are both cases' own medians,
-    of which that of a case holds that does not depend on the board."""
+    """The difference of two cases' ``medians``, of all boards together, on 95 % of the boards."""
     if (off := deviation(ours, theirs)) is None:
         return None
     one, other = (
-        median if of is None else of.middle["p50"]
-        for of, median in zip((ours, theirs), alone, strict=True)
+        middle_median(of, median) for of, median in zip((ours, theirs), medians, strict=True)
     )
     middle = one - other
     if not math.isfinite(middle):
         return Interval(-np.inf, np.inf)
     return Interval(middle + off.low, middle + off.high)
+
+
+def middle_median(on_boards: OnBoards | None, median: float) -> float:
+    """A case's median on the board in the middle, by its ``median`` of all boards together;
+    infinite where failures reach it."""
+    if on_boards is None:
+        return median
+    less = on_boards.middle_less_all.get("p50")
+    return math.inf if less is None else median + less.value
+
+
+def median_open(on_boards: OnBoards | None) -> float:
+    """What the number of trials leaves open of `middle_median` beside the median, ns."""
+    less = None if on_boards is None else on_boards.middle_less_all.get("p50")
+    return 0.0 if less is None else max(less.high - less.value, less.value - less.low)
 
 
 def _ends(lows: Floats, highs: Floats) -> Interval:

@@ -149,13 +149,10 @@ def _judge(
 ) -> Judged:
     value, interval = _figure(distribution, requirement, case_id)
     ends = {requirement.holds(interval.low), requirement.holds(interval.high)}
-    on_boards = _on_boards(results, case_id, requirement, value)
+    on_boards, reach = _on_boards(results, case_id, requirement, value, interval)
     if on_boards is not None:
         # On a board as on all of them, so that a looser bound is never worse.
-        ends |= {
-            requirement.holds(on_boards.low + interval.low - value),
-            requirement.holds(on_boards.high + interval.high - value),
-        }
+        ends |= {requirement.holds(end) for end in reach}
     verdict = Verdict.UNDECIDED if len(ends) > 1 else Verdict.PASS if ends.pop() else Verdict.FAIL
     unknown = _is_unknown_on_boards(results, case_id, requirement)
     if unknown:
@@ -171,7 +168,10 @@ def _judge(
     elif verdict is Verdict.UNDECIDED and requirement.statistic == "max":
         remark = "a maximum cannot be proven by trials: require a quantile"
     if unknown:
-        remark = "the boards that assumed figures allow were not compared in this time"
+        remark = (
+            "the boards that assumed figures allow were not compared in this time: predict again "
+            "with it in [require]"
+        )
     if requirement.statistic in _QUANTILES and math.isinf(value):
         remark = stats.failures_reach(_QUANTILES[requirement.statistic])
     return Judged(
@@ -192,26 +192,32 @@ def _judge(
 
 
 def _on_boards(
-    results: Results, case_id: str, requirement: Requirement, value: float
-) -> Interval | None:
-    """The statistic on 95 % of the boards that a case's assumed figures allow; None where every
-    board is the same, and where failures reach ``value``, which is of all boards together."""
+    results: Results, case_id: str, requirement: Requirement, value: float, interval: Interval
+) -> tuple[Interval | None, Interval]:
+    """The statistic on 95 % of the boards that a case's assumed figures allow, alone and with what
+    trials leave open; None where every board is the same, and where failures reach ``value``,
+    which is of all boards together."""
     on_boards = results.on_boards(case_id, requirement.metric)
     if on_boards is None or not math.isfinite(value) or requirement.statistic == "max":
-        return None
-    return boards.statistic_range(on_boards, requirement.statistic)
+        return None, interval
+    name = requirement.statistic
+    reach = boards.statistic_reach(on_boards, name, interval)
+    return boards.statistic_range(on_boards, name, value), reach
 
 
 def _turns(requirement: Requirement, on_boards: Interval, interval: Interval) -> bool:
-    """Whether it is the board that leaves a bound open: some hold it and some do not, or they are
-    further apart than what trials leave open of all of them together."""
-    apart = requirement.holds(on_boards.low) != requirement.holds(on_boards.high)
-    return apart or on_boards.half_width > interval.half_width
+    """Whether it is the board that leaves a bound open: some hold it and some do not where trials
+    decide, or they are further apart than what trials leave open of all of them together."""
+    apart, open_ = (
+        requirement.holds(ends.low) != requirement.holds(ends.high)
+        for ends in (on_boards, interval)
+    )
+    return (apart and not open_) or on_boards.half_width > interval.half_width
 
 
 def _is_unknown_on_boards(results: Results, case_id: str, requirement: Requirement) -> bool:
-    """Whether boards differ in a time, and it is not known how: of scenarios, and in a study of
-    many cases of all but whole times."""
+    """Whether boards differ in a time, and it is not known how: in a study of many cases of all but
+    whole times and what was required when it was predicted."""
     return (
         metrics.is_time(requirement.metric)
         and results.has_boards(case_id)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 
 from warifu.answer import Answer, Row, amounts, words
+from warifu.compare.boards import median_open, middle_median
 from warifu.compare.require import Judged
 from warifu.compare.stats import Interval
 from warifu.report import markup
@@ -185,7 +186,11 @@ def _data(row: Row) -> str:
     data = "".join(f' data-{name}="{value:.17g}"' for name, value in figures.items())
     if row.on_boards is not None:
         # Whole us: a board is not known better.
-        middle = [row.on_boards.middle[one] for one in ("typical", "p50")]
+        middle = [
+            row.on_boards.middle,
+            middle_median(row.on_boards, row.p50),
+            median_open(row.on_boards),
+        ]
         on_boards, in_middle = (
             " ".join(f"{one / 1e3:.0f}" if math.isfinite(one) else "Infinity" for one in times)
             for times in (row.on_boards.typical, middle)

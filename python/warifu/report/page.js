@@ -100,19 +100,20 @@
     return (number > 0 && /[1-9]/.test(text) ? "+" : "") + (/[1-9]/.test(text) ? text : text.replace("-", ""));
   };
   // The difference of two medians on 95 % of the boards, each against itself, as
-  // compare/boards.py has it: of a case that does not depend on the board its own median.
+  // compare/boards.py has it: of a case that does not depend on the board its own median. With what
+  // the number of trials leaves open of it beside the interval of the medians.
   const byBoard = (row, base) => {
     const [one, other] = [row, base].map((of) => of.dataset.boards?.split(" ").map(Number));
     if (!one && !other) return null;
-    const middle = (of) => of.dataset.middle?.split(" ").map(Number) ?? [0, Number(of.dataset.p50) / 1e3];
+    const middle = (of) => of.dataset.middle?.split(" ").map(Number) ?? [0, Number(of.dataset.p50) / 1e3, 0];
     const [ours, theirs] = [row, base].map(middle);
     const shift = ours[1] - theirs[1] - (ours[0] - theirs[0]);
     const apart = (one ?? other).map((_, at) => ((one?.[at] ?? 0) - (other?.[at] ?? 0) + shift) * 1e3);
     // A board on which a connection fails has no difference.
-    if (!apart.every(Number.isFinite)) return [-Infinity, Infinity];
+    if (!apart.every(Number.isFinite)) return [-Infinity, Infinity, 0];
     apart.sort((a, b) => a - b);
     const out = Math.floor(apart.length / 40);
-    return [apart[out], apart[apart.length - 1 - out]];
+    return [apart[out], apart[apart.length - 1 - out], (ours[2] + theirs[2]) * 1e3];
   };
   // The interval of a difference from both intervals: MOVER (Zou and Donner, Statistics in
   // Medicine 27, 2008, 1693), since the trials of two cases are independent.
@@ -121,8 +122,9 @@
     const d = get(row, "") - get(base, "");
     const low = d - Math.hypot(get(row, "") - get(row, "Low"), get(base, "High") - get(base, ""));
     const high = d + Math.hypot(get(row, "High") - get(row, ""), get(base, "") - get(base, "Low"));
-    const boards = name === "p50" ? byBoard(row, base) : null;
-    const half = (high - low) / 2;
+    const [near, far, open] = (name === "p50" ? byBoard(row, base) : null) ?? [];
+    const boards = near === undefined ? null : [near, far];
+    const half = (high - low) / 2 + (open ?? 0);
     const least = boards ? Math.min(low, boards[0] - half) : low;
     const most = boards ? Math.max(high, boards[1] + half) : high;
     const sure = least > 0 || most < 0 || (least === 0 && most === 0);

@@ -19,13 +19,22 @@ from warifu.results.distribution import Floats
 from warifu.results.manifest import BOARDS
 from warifu.results.sealed_json import not_as_written, read_sealed
 
-VERSION = 1
+VERSION = 2
 _MOST_BYTES = 256 << 20
 #: `warifu predict` simulates 200 at most, and 40 at least.
 _LEAST_BOARDS, _MOST_BOARDS = 40, 10_000
 #: Thirty years: no connection takes longer.
 _MOST_NS = 10**18
-_STATISTICS = ("typical", "p50", "p90", "p95", "p99", "max", "mean")
+_STATISTICS = ("p50", "p90", "p95", "p99", "mean")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A difference with the ends of what the number of trials leaves open, ns."""
+
+    low: float
+    value: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -35,9 +44,11 @@ class OnBoards:
     #: The median of a few trials, the same on every board, ns; infinite where half of them fail.
     #: The n-th of all cases is on one board.
     typical: Floats
-    #: Of the board in the middle the same median, `typical`, and statistics of more trials, ns;
-    #: infinite where failures reach them.
-    middle: Mapping[str, float]
+    #: The same median on the board in the middle of all bands.
+    middle: float
+    #: Statistics of the board in the middle less those of all boards together, ns; none of those
+    #: that failures reach.
+    middle_less_all: Mapping[str, Difference]
 
 
 #: By case id, by metric.
@@ -90,19 +101,30 @@ def _metrics(metrics: list[object], boards: int, key: str) -> dict[str, OnBoards
     for place, one in enumerate(metrics):
         at = f"{key}.metrics[{place}]"
         match one:
-            case {"metric": str(metric), "on_boards_ns": list(times), "middle_ns": dict(middle)}:
+            case {
+                "metric": str(metric),
+                "on_boards_ns": list(times),
+                "middle_ns": middle,
+                "middle_less_all_ns": dict(less),
+            }:
                 if len(times) != boards:
                     what = f"has {len(times)} values: expected {boards}"
                     raise _MistakeError(f"{at}.on_boards_ns {what}")
                 typical = [_time(ns, f"{at}.on_boards_ns[{n}]") for n, ns in enumerate(times)]
-                if middle.keys() != set(_STATISTICS):
-                    raise _MistakeError(f"{at}.middle_ns has no {', '.join(_STATISTICS)}")
-                statistics = {
-                    name: _time(middle[name], f"{at}.middle_ns.{name}") for name in _STATISTICS
+                if less.keys() != set(_STATISTICS):
+                    said = f"expected {', '.join(_STATISTICS)}"
+                    raise _MistakeError(f"{at}.middle_less_all_ns has other statistics: {said}")
+                differences = {
+                    name: _difference(one, f"{at}.middle_less_all_ns.{name}")
+                    for name, one in less.items()
+                    if one is not None
                 }
-                found[metric] = OnBoards(np.array(typical), statistics)
+                found[metric] = OnBoards(
+                    np.array(typical), _time(middle, f"{at}.middle_ns"), differences
+                )
             case _:
-                raise _MistakeError(f"{at} has no metric, on_boards_ns or middle_ns")
+                lacks = "metric, on_boards_ns, middle_ns or middle_less_all_ns"
+                raise _MistakeError(f"{at} has no {lacks}")
     return found
 
 
@@ -113,3 +135,13 @@ def _time(value: object, key: str) -> float:
     if value is None:
         return np.inf
     raise _MistakeError(f"{key} is {clipped(str(value))}: expected a time or null")
+
+
+def _difference(value: object, key: str) -> Difference:
+    match value:
+        case {"low": low, "value": middle, "high": high, **more} if not more:
+            ends = [low, middle, high]
+            whole = all(type(one) is int and abs(one) <= _MOST_NS for one in ends)
+            if whole and low <= middle <= high:
+                return Difference(*map(float, ends))
+    raise _MistakeError(f"{key} is {clipped(str(value))}: expected low, value and high, or null")

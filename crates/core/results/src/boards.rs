@@ -4,7 +4,8 @@
 //!
 //! The n-th board is the same in all cases, so that one case less another is what the choice
 //! between them makes on it; the distributions of observations do not say which of their values
-//! are of one board. What luck adds to it is that of the board in the middle of all bands.
+//! are of one board. How a board's statistics differ from those of all boards together is told by
+//! the board in the middle of all bands.
 
 use std::path::Path;
 
@@ -18,7 +19,7 @@ use crate::seal::Sealed;
 pub(crate) const FILE_NAME: &str = "boards.json";
 
 /// The version of its format that is written.
-pub const BOARDS_VERSION: u32 = 1;
+pub const BOARDS_VERSION: u32 = 2;
 
 /// The cases of a prediction some of whose devices' figures have bands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +39,8 @@ pub struct Boards {
 pub struct BoardsOfCase {
     /// Which case.
     pub case_id: String,
-    /// The times of its connections; of a study of many cases the one that stages divide.
+    /// Its times; of a study of many cases the one that stages divide and those that the study
+    /// requires something of.
     pub metrics: Vec<BoardsOfMetric>,
 }
 
@@ -50,28 +52,41 @@ pub struct BoardsOfMetric {
     pub metric: String,
     /// Its median of a few trials, the same on each board, ns; null where half of them fail there.
     pub on_boards_ns: Vec<Option<u64>>,
-    /// Of the board in the middle of all bands.
-    pub middle_ns: Statistics,
+    /// The same median on the board in the middle of all bands.
+    pub middle_ns: Option<u64>,
+    /// Statistics of the board in the middle less those of all boards together.
+    pub middle_less_all_ns: MiddleLessAll,
 }
 
-/// A time of one board, ns; null where it fails, or failures reach the statistic.
+/// Statistics of a time on the board in the middle less those of all boards together, by more
+/// trials of the one in the middle, on every board moved by what its median is off the middle's.
+/// Both are of the same trials, so that these say little of the luck that a single one had. Null
+/// where failures reach the statistic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MiddleLessAll {
+    /// Of the median.
+    pub p50: Option<Difference>,
+    /// Of the 90th percentile.
+    pub p90: Option<Difference>,
+    /// Of the 95th percentile.
+    pub p95: Option<Difference>,
+    /// Of the 99th percentile.
+    pub p99: Option<Difference>,
+    /// Of the mean of those that did not fail.
+    pub mean: Option<Difference>,
+}
+
+/// A difference with the ends of what the number of trials leaves open, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Statistics {
-    /// The median of those few trials.
-    pub typical: Option<u64>,
-    /// The median of more trials.
-    pub p50: Option<u64>,
-    /// The 90th percentile.
-    pub p90: Option<u64>,
-    /// The 95th percentile.
-    pub p95: Option<u64>,
-    /// The 99th percentile.
-    pub p99: Option<u64>,
-    /// The longest.
-    pub max: Option<u64>,
-    /// The mean of those that did not fail.
-    pub mean: Option<u64>,
+pub struct Difference {
+    /// The low end.
+    pub low: i64,
+    /// The difference.
+    pub value: i64,
+    /// The high end.
+    pub high: i64,
 }
 
 impl Boards {

@@ -29,7 +29,7 @@ mod timeline;
 mod version_1;
 mod words;
 
-pub use boards::{BOARDS_VERSION, Boards, BoardsOfCase, BoardsOfMetric, Statistics};
+pub use boards::{BOARDS_VERSION, Boards, BoardsOfCase, BoardsOfMetric, Difference, MiddleLessAll};
 pub use costs::CostUsed;
 pub use error::ResultsError;
 pub use figures::{FigureUsed, What};

@@ -146,15 +146,15 @@ pub fn predict(
                     tell(at);
                 };
                 let with_bands = gathered.banded();
-                let found = boards(study, catalog, &with_bands, threads, &mut on_boards, cancel)?;
-                gathered.progress.on_boards = gathered.progress.with_bands;
-                match found {
-                    Some(boards) if boards.cases.is_empty() => {}
-                    Some(boards) => gathered.sink.boards(&boards)?,
-                    None => {
+                if !with_bands.is_empty() {
+                    let found =
+                        boards(study, catalog, &with_bands, threads, &mut on_boards, cancel)?;
+                    gathered.progress.on_boards = gathered.progress.with_bands;
+                    let Some(boards) = found else {
                         gathered.progress.complete = false;
                         return Ok(gathered.progress);
-                    }
+                    };
+                    gathered.sink.boards(&boards)?;
                 }
                 gathered.sink.timelines(&timelines(study, catalog, &gathered.picks)?)?;
             }

@@ -4,17 +4,18 @@
 //! The same few trials are simulated on every board, and their median is taken: the luck of the
 //! link is the same on all boards, and no single trial's, in which computing may hide behind what
 //! else takes time. So the difference of two cases on a board is what the choice between them makes
-//! there. What luck adds to a median is that of more trials of the board in the middle of all
-//! bands.
+//! there. How a board's statistics differ from those of all boards together, which the study's own
+//! trials are of, is found from more trials of the board in the middle of all bands.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use warifu_model::{Case, Catalog, Definition, Metric, Scope, Study};
-use warifu_results::{BOARDS_VERSION, Boards, BoardsOfCase, BoardsOfMetric, Statistics};
+use warifu_results::{BOARDS_VERSION, Boards, BoardsOfCase, BoardsOfMetric};
 use warifu_sim::{CaseModel, Outcome, Simulator, TrialSeeds};
 
 use crate::batch::MANY_CASES;
+use crate::middle::{Times, middle_less_all};
 
 /// Boards of a study: 95 % of them leave out five at each end.
 const BOARDS: usize = 200;
@@ -26,8 +27,8 @@ const TRIALS: u64 = 25;
 const TRIALS_OF_MANY: u64 = 5;
 /// Trials of the board in the middle, at most: its P99 is the fortieth from the end.
 const MIDDLE_TRIALS: u64 = 4_000;
-/// Of a study of many cases.
-const MIDDLE_TRIALS_OF_MANY: u64 = 200;
+/// Of a study of many cases a fifth of the case's trials, but not fewer than these and not more.
+const MIDDLE_TRIALS_OF_MANY: [u64; 2] = [200, 1_000];
 /// How often it is told how far this is.
 const TOLD_EVERY: Duration = Duration::from_millis(50);
 
@@ -46,19 +47,7 @@ pub(crate) fn boards(
 ) -> Result<Option<Boards>, warifu_model::Error> {
     let many = study.cases.len() > MANY_CASES;
     let count = if many { BOARDS_OF_MANY } else { BOARDS };
-    let most = if many { MIDDLE_TRIALS_OF_MANY } else { MIDDLE_TRIALS };
-    let trials = [if many { TRIALS_OF_MANY } else { TRIALS }, most];
-    let [on_each, of_middle] = trials.map(|most| u64::from(study.predict_trials).min(most));
-    // No more on all boards together than the case has trials, but one on each.
-    let on_each = on_each.min(u64::from(study.predict_trials) / count as u64).max(1);
-    let trials = [on_each, of_middle];
-    if cases.is_empty() {
-        return Ok(Some(Boards {
-            version: BOARDS_VERSION,
-            boards: count as u32,
-            cases: Vec::new(),
-        }));
-    }
+    let trials = Trials::of(study, count);
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let work = || {
         let mut simulator = Simulator::new();
@@ -69,10 +58,10 @@ pub(crate) fn boards(
             let case = &study.cases[case];
             let model = CaseModel::compile(case, catalog)?;
             if let Some(boards) = warifu_sim::Boards::of(&model, count) {
-                let mut of = OfCase::new(case, many);
                 let seeds = TrialSeeds::new(study.seed, &case.seed_id());
-                of.run(&mut simulator, (&model, &boards), (seeds, trials), cancel);
-                found.push((number, of.finish()));
+                let of = OfCase { metrics: wanted(case, study), seeds, trials, cancel };
+                let metrics = of.run(&mut simulator, &model, &boards);
+                found.push((number, BoardsOfCase { case_id: case.id().0, metrics }));
             }
             done.fetch_add(1, Ordering::Relaxed);
         }
@@ -101,124 +90,106 @@ pub(crate) fn boards(
     Ok(Some(Boards { version: BOARDS_VERSION, boards: count as u32, cases }))
 }
 
-/// A case while it is run.
-struct OfCase {
-    case_id: String,
-    metrics: Vec<Metric>,
-    /// By metric, board by board.
-    on_boards: Vec<Vec<Option<u64>>>,
-    /// By metric, of the board in the middle.
-    middle: Vec<Statistics>,
+/// How many trials are run of a case.
+#[derive(Clone, Copy)]
+struct Trials {
+    /// On every board.
+    on_each: u64,
+    /// On the one in the middle.
+    of_middle: u64,
 }
 
-impl OfCase {
-    /// The metrics are all times of connections; of a study of many cases the one with stages.
-    fn new(case: &Case, many: bool) -> OfCase {
-        let whole = Metric::with_stages(&case.stack);
-        let wanted = |metric: &&Metric| {
-            let is_time = matches!(metric.definition(), Definition::Between(..));
-            let of_connection = metric.scope() == Scope::Connection && metric.applies_to(case);
-            is_time && of_connection && (!many || Some(**metric) == whole)
+impl Trials {
+    /// On all boards together no more than the case has, but one on each.
+    fn of(study: &Study, boards: usize) -> Trials {
+        let of_case = u64::from(study.predict_trials);
+        let (on_each, of_middle) = if study.cases.len() > MANY_CASES {
+            let [least, most] = MIDDLE_TRIALS_OF_MANY;
+            (TRIALS_OF_MANY, (of_case / 5).clamp(least, most))
+        } else {
+            (TRIALS, MIDDLE_TRIALS)
         };
-        let metrics: Vec<Metric> = Metric::ALL.iter().filter(wanted).copied().collect();
-        let on_boards = vec![Vec::new(); metrics.len()];
-        OfCase { case_id: case.id().0, metrics, on_boards, middle: Vec::new() }
+        let on_each = on_each.min(of_case / boards as u64).max(1);
+        Trials { on_each, of_middle: of_middle.min(of_case).max(on_each) }
+    }
+}
+
+/// All times of a case; of a study of many cases the one with stages and those that are required.
+fn wanted(case: &Case, study: &Study) -> Vec<Metric> {
+    let many = study.cases.len() > MANY_CASES;
+    let whole = Metric::with_stages(&case.stack);
+    let is_wanted = |metric: &&Metric| {
+        let is_time = matches!(metric.definition(), Definition::Between(..));
+        let is_named = || study.require.iter().any(|one| one.metric == **metric);
+        is_time && metric.applies_to(case) && (!many || Some(**metric) == whole || is_named())
+    };
+    Metric::ALL.iter().filter(is_wanted).copied().collect()
+}
+
+/// A case while it is run.
+struct OfCase<'a> {
+    metrics: Vec<Metric>,
+    seeds: TrialSeeds,
+    trials: Trials,
+    cancel: &'a AtomicBool,
+}
+
+impl OfCase<'_> {
+    /// Runs every board, and the one in the middle, which is beyond the last. What a run that is
+    /// cancelled gives is kept by nobody.
+    fn run(
+        &self,
+        simulator: &mut Simulator,
+        model: &CaseModel,
+        boards: &warifu_sim::Boards,
+    ) -> Vec<BoardsOfMetric> {
+        let mut on_boards = vec![Vec::with_capacity(boards.len()); self.metrics.len()];
+        let mut times = vec![Times::default(); self.metrics.len()];
+        for board in 0..boards.len() {
+            times.iter_mut().for_each(Times::clear);
+            self.add(simulator, (model, boards, board), 0..self.trials.on_each, &mut times);
+            for (on_boards, times) in on_boards.iter_mut().zip(&mut times) {
+                on_boards.push(times.sorted().quantile(0.5));
+            }
+        }
+        let middle = (model, boards, boards.len());
+        times.iter_mut().for_each(Times::clear);
+        self.add(simulator, middle, 0..self.trials.on_each, &mut times);
+        let typical: Vec<_> = times.iter_mut().map(|of| of.sorted().quantile(0.5)).collect();
+        self.add(simulator, middle, self.trials.on_each..self.trials.of_middle, &mut times);
+        let each = self.metrics.iter().zip(on_boards).zip(typical.into_iter().zip(&mut times));
+        each.map(|((metric, on_boards_ns), (middle_ns, times))| BoardsOfMetric {
+            metric: metric.name().to_owned(),
+            middle_less_all_ns: middle_less_all(times.sorted(), middle_ns, &on_boards_ns),
+            on_boards_ns,
+            middle_ns,
+        })
+        .collect()
     }
 
-    /// So many trials on every board, and so many on the one in the middle, which is beyond the
-    /// last.
-    fn run(
-        &mut self,
+    /// Adds some trials on a board to each metric's times.
+    fn add(
+        &self,
         simulator: &mut Simulator,
-        (model, boards): (&CaseModel, &warifu_sim::Boards),
-        (seeds, [trials, of_middle]): (TrialSeeds, [u64; 2]),
-        cancel: &AtomicBool,
+        (model, boards, board): (&CaseModel, &warifu_sim::Boards, usize),
+        trials: std::ops::Range<u64>,
+        times: &mut [Times],
     ) {
         let mut outcome = Outcome::default();
-        let mut times = vec![Vec::new(); self.metrics.len()];
-        for board in 0..=boards.len() {
-            let middle = board == boards.len();
-            let mut connections = 0;
-            times.iter_mut().for_each(Vec::clear);
-            let mut typical = Vec::new();
-            for trial in 0..if middle { of_middle.max(trials) } else { trials } {
-                if cancel.load(Ordering::Relaxed) {
-                    // Nothing of it is kept.
-                    return;
-                }
-                simulator.run_on(model, (boards, board), seeds.of(trial), &mut outcome);
-                connections += outcome.connections.len();
-                for of in outcome.connections.iter().filter(|of| !of.failed) {
-                    for (times, &metric) in times.iter_mut().zip(&self.metrics) {
-                        times.push(of.value(metric));
-                    }
-                }
-                if trial + 1 == trials {
-                    let median = |times: &Vec<u64>| statistics(&mut times.clone(), connections).p50;
-                    typical = times.iter().map(median).collect();
-                }
+        for trial in trials {
+            if self.cancel.load(Ordering::Relaxed) {
+                return;
             }
-            if middle {
-                let of = |(times, typical): (&mut Vec<u64>, Option<u64>)| Statistics {
-                    typical,
-                    ..statistics(times, connections)
-                };
-                self.middle = times.iter_mut().zip(typical).map(of).collect();
-            } else {
-                for (on_boards, median) in self.on_boards.iter_mut().zip(typical) {
-                    on_boards.push(median);
+            simulator.run_on(model, (boards, board), self.seeds.of(trial), &mut outcome);
+            for (times, &metric) in times.iter_mut().zip(&self.metrics) {
+                if metric.scope() == Scope::Scenario {
+                    times.add(outcome.value(metric));
+                } else {
+                    for of in &outcome.connections {
+                        times.add((!of.failed).then(|| of.value(metric)));
+                    }
                 }
             }
         }
-    }
-
-    fn finish(self) -> BoardsOfCase {
-        let each = self.metrics.iter().zip(self.on_boards).zip(self.middle);
-        let metrics = each.map(|((metric, on_boards_ns), middle_ns)| BoardsOfMetric {
-            metric: metric.name().to_owned(),
-            on_boards_ns,
-            middle_ns,
-        });
-        BoardsOfCase { case_id: self.case_id, metrics: metrics.collect() }
-    }
-}
-
-/// The statistics of `of` connections of which these did not fail; a failure is later than all
-/// others, and in no mean.
-fn statistics(times: &mut [u64], of: usize) -> Statistics {
-    times.sort_unstable();
-    let quantile = |p: f64| {
-        // As the stored percentiles: crates/core/results/src/distribution.rs.
-        let rank = (p * of as f64 * (1.0 - 1e-12)).ceil().max(1.0) as usize;
-        times.get(rank - 1).copied()
-    };
-    let sum: u128 = times.iter().map(|&ns| u128::from(ns)).sum();
-    Statistics {
-        typical: None,
-        p50: quantile(0.50),
-        p90: quantile(0.90),
-        p95: quantile(0.95),
-        p99: quantile(0.99),
-        max: quantile(1.0),
-        mean: (!times.is_empty()).then(|| (sum / times.len() as u128) as u64),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn failures_are_later_than_all_others() {
-        let of = |times: &mut [u64], connections| {
-            let Statistics { p50, p90, p95, p99, max, mean, .. } = statistics(times, connections);
-            [p50, p90, p95, p99, max, mean]
-        };
-        let mut times: Vec<u64> = (1..=100).rev().collect();
-        let all = of(&mut times, 100);
-        assert_eq!(all, [50, 90, 95, 99, 100, 50].map(Some));
-        let some = of(&mut times, 102);
-        assert_eq!(some, [Some(51), Some(92), Some(97), None, None, Some(50)]);
-        assert_eq!(of(&mut [], 3), [None; 6]);
     }
 }

@@ -3,6 +3,7 @@
 
 mod batch;
 mod boards;
+mod middle;
 mod rows;
 mod timelines;
 
