@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,9 +99,7 @@ def ask(
     overrides = [(_path(name), _text(name, value)) for name, value in choices.items()]
     if trials is not None:
         overrides.append(("predict_trials", _text("predict_trials", trials)))
-    overrides += [
-        (f"vary.{_path(name)}", _list(name, values)) for name, values in (vary or {}).items()
-    ]
+    overrides += [(f"vary.{_path(name)}", _list(name, values)) for name, values in _varied(vary)]
     overrides += _bounds(require)
     _refuse_twice([path for path, _ in overrides])
     loaded = _load(study, overrides, profiles)
@@ -281,6 +279,17 @@ def _text(name: str, value: object) -> str:
         f"warifu.ask: {_path(name)} is {printable(repr(value))}: expected text, a number, True or "
         "False; several values belong into vary"
     )
+
+
+def _varied(vary: object) -> Iterable[tuple[str, object]]:
+    if vary is None:
+        return ()
+    if not isinstance(vary, Mapping) or not all(isinstance(name, str) for name in vary):
+        raise StudyError(
+            f"warifu.ask: vary is {printable(repr(vary))}: expected a list of values for each "
+            'setting, such as {"rtt": ["60 ms", "120 ms"]}'
+        )
+    return vary.items()
 
 
 def _list(name: str, values: object) -> str:

@@ -200,6 +200,7 @@ MISTAKES: Mapping[str, tuple[Callable[[], object], str]] = {
         r"vary\.link\.rrt is unknown; did you mean rtt",
     ),
     "axis's values": (lambda: package.ask(**CASE, vary={"rtt": "1 ms"}), r"vary\.link\.rtt is"),
+    "axes without values": (lambda: package.ask(**CASE, vary="rtt"), "vary is .rtt.: expected"),
     "type": (lambda: package.ask(**CASE, loss=[1]), r"link\.loss is \[1\]: expected text"),
     "bound": (lambda: package.ask(**CASE, require=["x"]), r"require is 'x': expected a bound"),
     "metric": (lambda: package.ask(**CASE, require={"x.p99": "< 1 s"}), r".*x\.p99.*"),

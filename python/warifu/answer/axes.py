@@ -76,12 +76,12 @@ def _grid_of_columns(cases: dict[str, dict[str, Setting]], vary: dict[str, list[
     if len(varying) > 1 and "tls" in varying:
         varying = [name for name in varying if name != "cipher_suite"]
     chosen = {
-        case_id: tuple(_word(name, settings.get(name)) for name in varying)
+        case_id: tuple(word(name, settings.get(name)) for name in varying)
         for case_id, settings in cases.items()
     }
     paths = [_PATHS.get(name, name) for name in varying]
     order = [
-        _order({one: _word(name, one) for one in values[name]}, vary.get(path, ()))
+        _order({one: word(name, one) for one in values[name]}, vary.get(path, ()))
         for name, path in zip(varying, paths, strict=True)
     ]
 
@@ -104,7 +104,7 @@ def _order(values: dict[Setting, str], written: Sequence[str]) -> dict[Setting, 
     return {one: places[word] for one, word in values.items() if word in places}
 
 
-def _word(column: str, value: Setting) -> str:
+def word(column: str, value: Setting) -> str:
     """A column's value as a study would write it."""
     if value is None:
         return "none"

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from warifu.answer import words
-from warifu.answer.axes import Axis, Grid
+from warifu.answer.axes import Axis, Grid, word
 from warifu.compare.require import LONGEST_BODY_BYTES
-from warifu.results import PREDICTED, Results, Setting, duration
+from warifu.results import PREDICTED, Results, Setting
 
 #: The machine that a study is about where it names no other (crates/core/model).
 _THIS_HOST = "this-host"
@@ -172,7 +172,7 @@ def _values(results: Results, column: str, varied: dict[str, Axis], key: str | N
     axis = varied.get(key or column)
     if axis is not None:
         return _either(list(axis.values))
-    return _either([_word(column, one) for one in _column(results, column)])
+    return _either([word(column, one) for one in _column(results, column)])
 
 
 def _column(results: Results, column: str) -> list[Setting]:
@@ -185,14 +185,6 @@ def _column(results: Results, column: str) -> list[Setting]:
 def _size(value: Setting) -> float:
     """What a number is ordered by; not finite for what is none."""
     return float(value) if isinstance(value, int | float) else math.nan
-
-
-def _word(column: str, value: Setting) -> str:
-    if column.endswith("_ns") and isinstance(value, int | float):
-        return duration(value)
-    if column == "loss_mean" and isinstance(value, float):
-        return f"{value * 100:g} %"
-    return str(value)
 
 
 def _either(found: list[str]) -> str:
