@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,11 @@ from warifu.calibrate import build
 # Tests that root runs with sudo are root's: their folders are too.
 for _name in ("SUDO_UID", "SUDO_GID", "SUDO_USER"):
     os.environ.pop(_name, None)
+
+# A shell that starts the tests in the background has them ignore SIGINT, and so would what they
+# start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Calibration's own tests run on the build that all tests share; what they write says so.
 os.environ[build.VARIABLE] = "1"
