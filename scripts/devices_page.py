@@ -53,14 +53,14 @@ The band of a hash or a cipher is one factor for what a call takes and for a byt
 a message of 1 KiB, most of whose time is by the byte. A trial draws one value of a band for all of
 its calls and bytes, as a board has it.
 
-An answer holds each board against itself. The same 25 trials of every case are simulated on 200
+An answer holds each board against itself. The same 51 trials of every case are simulated on 100
 boards (5 on 40 in a study of more than 1,000 cases), spread evenly over every band, one figure
 independently of another; the n-th board is the same in all cases. So `adds 342 ms (90 to 2110 ms
 by the board)` gives the difference of all boards together, and in brackets what it is on 95 % of
 the boards, each against itself, where that is a tenth of the difference or more. A difference is
 called certain where it is on the same side of nothing on 95 % of the boards, whatever the trials
-leave open. A bound is judged on each board as well, with what luck adds to a median on the board in
-the middle of all bands, and undecided where it is met on some of those 95 % and missed on others.
+leave open. A bound is judged on each board as well, as far as it is off the one in the middle of
+all bands, and undecided where it is met on some of those 95 % and missed on others.
 What is wrong with a link's assumed values is in no range.
 
 """

@@ -15,7 +15,7 @@ from warifu.results import PREDICTED, Results, weakest
 #: Names of inputs that are told; the report has all.
 _NAMED = 2
 _NOT_COUNTED = "how far assumed values are off is not in the intervals"
-_COUNTED = "what a device's may be off is in the ranges by the board, what others may be in none"
+_COUNTED = "those of devices are in the ranges by the board, others in none"
 
 
 def badge(main: Results, comparison: Comparison | None) -> Badge:

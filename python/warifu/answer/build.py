@@ -13,7 +13,6 @@ from warifu.answer.samples import Samples
 from warifu.compare import stats
 from warifu.compare.join import Comparison
 from warifu.compare.require import Judged
-from warifu.report.inputs import assumed_figures
 from warifu.results import PREDICTED, Results, ResultsError, interruptions
 
 #: So many reasons for leaving cases out are told.
@@ -52,7 +51,9 @@ def answer(
         found = sentences.of_axes(samples, grid, reference)
         headline = sentences.headline(samples, grid, reference)
     # What was asked for by name comes first.
-    found = deadlines.sentences(judged, _without_costs(main)) + found
+    labels = {case_id: main.label(case_id) for case_id in main.cases}
+    found = deadlines.sentences(judged, _without_costs(main), labels) + found
+    rows = _rows(samples, grid, reference, comparison, deadlines.of_cases(judged))
     links = {str(one) for settings in main.cases.values() if (one := settings.get("link"))}
     return Answer(
         study=main.study,
@@ -62,28 +63,32 @@ def answer(
         headline=headline,
         not_included=[
             *question.not_included(main, links),
-            *([_OF_BOARDS] if main.has_boards() else []),
+            *([_OF_BOARDS] if _tells_boards(found, rows) else []),
             *question.long_payloads(main),
             *_left_out(main),
         ],
         badge=badge(main, comparison),
         baseline=reference,
-        rows=_rows(samples, grid, reference, comparison, deadlines.of_cases(judged)),
+        rows=rows,
         requirements=list(dict.fromkeys(one.requirement.text for one in judged)),
         warnings=[*interruptions(predicted, measured), *_warnings(main, comparison)],
         stands_in=question.stands_in(main.manifest)[1],
     )
 
 
+def _tells_boards(found: Sequence[str], rows: Sequence[Row]) -> bool:
+    """Whether sentences or the report's table have a range by the board."""
+    ranges = [(row.boards, row.p50) for row in rows]
+    ranges += [(row.delta.boards, row.delta.value) for row in rows]
+    return any(amounts.BY_BOARD in one for one in found) or any(
+        ends is not None and ends.high - ends.low >= amounts.BY_BOARD_FROM * abs(value)
+        for ends, value in ranges
+    )
+
+
 def _without_costs(main: Results) -> list[str]:
     """The labels of the cases that could not be predicted for lack of costs."""
     return [str(label) for label in main.manifest.get("without_costs") or []]
-
-
-def _has_assumed_device(main: Results) -> bool:
-    """Whether a device's figure is assumed, so that boards may differ."""
-    figures = assumed_figures(main.manifest)
-    return any((figure.get("what") or {}).get("of") == "device" for figure in figures)
 
 
 def _left_out(main: Results) -> list[str]:
@@ -106,10 +111,10 @@ def _warnings(main: Results, comparison: Comparison | None) -> list[str]:
     """What the prediction rests on, and what the measurement said of itself: a verdict on
     contended trials says little."""
     own = [str(one) for one in main.manifest.get("warnings") or []]
-    if main.half == PREDICTED and not main.complete and _has_assumed_device(main):
+    if main.lacks_boards:
         own.append(
             "The prediction was cut short before boards were compared, so that assumed figures may "
-            "turn what is called certain or met."
+            "turn what is called certain; what is required of times is undecided."
         )
     if main.half != PREDICTED and comparison is None:
         return [f"Warning from the measurement: {one}." for one in own]

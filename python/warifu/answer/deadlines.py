@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from warifu.answer.model import MET, MISSED, UNDECIDED
 from warifu.compare.gates import Verdict
@@ -34,9 +34,14 @@ def of_cases(judged: Sequence[Judged]) -> dict[str, str]:
 _ORDER = [MET, UNDECIDED, MISSED]
 
 
-def sentences(judged: Sequence[Judged], without: Sequence[str] = ()) -> list[str]:
+def sentences(
+    judged: Sequence[Judged],
+    without: Sequence[str] = (),
+    all_labels: Mapping[str, str] | None = None,
+) -> list[str]:
     """A sentence for each requirement: in which cases it is met, missed and undecided, and in which
-    it is not judged: ``without`` are the labels of those that are not predicted."""
+    it is not judged: ``without`` are the labels of those that are not predicted, ``all_labels``
+    those of all that are, by case id, of which some may not have what is required."""
     found = []
     for text in dict.fromkeys(one.requirement.text for one in judged):
         group = [one for one in judged if one.requirement.text == text]
@@ -51,9 +56,10 @@ def sentences(judged: Sequence[Judged], without: Sequence[str] = ()) -> list[str
             )
             for word in (MET, MISSED, UNDECIDED)
         ]
-        groups.append((f"no value of {metric}", [labels[one] for one in valueless]))
+        lacking = [label for one, label in (all_labels or {}).items() if one not in words]
+        groups.append((f"no value of {metric}", [*(labels[one] for one in valueless), *lacking]))
         groups.append(("not predicted", list(without)))
-        total = len(words) + len(without)
+        total = len(words) + len(lacking) + len(without)
         parts = [_part(word, those, total) for word, those in groups if those]
         # A measurement that is too small to be sure leaves a prediction as it is, and what one of
         # them leaves open is no reason where the other has decided.
@@ -62,8 +68,8 @@ def sentences(judged: Sequence[Judged], without: Sequence[str] = ()) -> list[str
         open_ones = [one for one in undecided if one.verdict is Verdict.UNDECIDED]
         told = [one for one in open_ones if one.remark and not one.trials_needed]
         reasons = [one.remark for one in told if one.boards is None]
-        if on_boards := [one.boards for one in told if one.boards is not None]:
-            reasons.append(depends_on_boards(group[0].requirement.statistic, on_boards))
+        if on_boards := [one for one in told if one.boards is not None]:
+            reasons.append(depends_on_boards(on_boards))
         whys = "; ".join(list(dict.fromkeys(reasons))[:_NAMED])
         why = f" ({whys})" if whys else ""
         needed = max((one.trials_needed or 0 for one in undecided), default=0)

@@ -110,7 +110,7 @@ _SET = Annotated[
     typer.Option(
         "--set",
         metavar="PATH=VALUE",
-        help='Any setting: --set link.rtt="60 ms" --set trials=500. Repeatable.',
+        help='Any setting: --set link.rtt="60 ms" --set stack.session=resumed. Repeatable.',
         rich_help_panel=_PANEL,
         show_default=False,
     ),

@@ -29,12 +29,11 @@ def statistic_reach(on_boards: OnBoards, statistic: str, interval: Interval) -> 
 
 
 def _reach(on_boards: OnBoards, statistic: str, interval: Interval, *, exact: bool) -> Interval:
-    """On a board its median is moved by what that is off the middle's, and what luck adds to a
-    median is taken to be the same on every board."""
+    """Whatever the luck of a trial, a board is taken to be off the middle by the same."""
     less = on_boards.middle_less_all.get(statistic)
     off = deviation(on_boards, None)
     if not math.isfinite(interval.low) or less is None or off is None:
-        return Interval(math.inf, math.inf)
+        return Interval(0.0, math.inf)
     low, high = (less.value, less.value) if exact else (less.low, less.high)
     return Interval(max(0.0, interval.low + low + off.low), interval.high + high + off.high)
 
@@ -56,13 +55,12 @@ def deviation(ours: OnBoards | None, theirs: OnBoards | None) -> Interval | None
     if known is None:
         return None
     one, other = (
-        np.zeros_like(known.typical) if of is None else of.typical for of in (ours, theirs)
+        np.zeros_like(known.off_middle) if of is None else of.off_middle for of in (ours, theirs)
     )
-    in_middle = [0.0 if of is None else of.middle for of in (ours, theirs)]
-    if not all(map(math.isfinite, in_middle)):
+    if not (np.isfinite(one).any() and np.isfinite(other).any()):
         return Interval(-np.inf, np.inf)
     with np.errstate(invalid="ignore"):
-        apart = one - other - (in_middle[0] - in_middle[1])
+        apart = one - other
     # Where both fail nothing is known of the difference.
     return _ends(*(np.nan_to_num(apart, nan=end, posinf=np.inf, neginf=-np.inf) for end in _OPEN))
 

@@ -15,6 +15,10 @@ from warifu.compare.gates import Verdict
 from warifu.compare.stats import Interval
 from warifu.results import PREDICTED, Distribution, Results, metrics
 
+#: Why a bound is undecided that the board turns.
+_DEPENDS = "it depends on the board"
+#: Boards are told as a reason where they leave such a part open of what trials do.
+_TELLS = 0.25
 #: What responses have whose last byte comes later than their first, and is predicted
 #: (crates/core/model, Pattern::has_response_done).
 _LAST_BYTE, FIRST_RECORD_BYTES = "https.response_complete", 15_872
@@ -67,6 +71,8 @@ class Judged:
     remark: str = ""
     #: The statistic on 95 % of the boards, ns; None where every board is the same.
     boards: Interval | None = None
+    #: The same with what trials leave open; None where the interval says it.
+    reach: Interval | None = None
     #: The weakest evidence that the figure rests on.
     evidence: str = "assumed"
     #: The share of trials that failed and have no value in this figure; 0 where all count.
@@ -163,15 +169,12 @@ def _judge(
         needed = stats.least_trials(p)
     remark = ""
     by_board = on_boards is not None and _turns(requirement, on_boards, interval)
-    if verdict is Verdict.UNDECIDED and needed is None and on_boards is not None and by_board:
-        remark = depends_on_boards(requirement.statistic, [on_boards])
+    if verdict is Verdict.UNDECIDED and needed is None and by_board:
+        remark = _DEPENDS
     elif verdict is Verdict.UNDECIDED and requirement.statistic == "max":
         remark = "a maximum cannot be proven by trials: require a quantile"
     if unknown:
-        remark = (
-            "the boards that assumed figures allow were not compared in this time: predict again "
-            "with it in [require]"
-        )
+        remark = _not_compared(results, case_id)
     if requirement.statistic in _QUANTILES and math.isinf(value):
         remark = stats.failures_reach(_QUANTILES[requirement.statistic])
     return Judged(
@@ -186,6 +189,7 @@ def _judge(
         needed,
         remark,
         on_boards,
+        reach,
         results.evidence(case_id),
         _left_out(results, case_id, requirement),
     )
@@ -206,34 +210,50 @@ def _on_boards(
 
 
 def _turns(requirement: Requirement, on_boards: Interval, interval: Interval) -> bool:
-    """Whether it is the board that leaves a bound open: some hold it and some do not where trials
-    decide, or they are further apart than what trials leave open of all of them together."""
-    apart, open_ = (
-        requirement.holds(ends.low) != requirement.holds(ends.high)
-        for ends in (on_boards, interval)
-    )
-    return (apart and not open_) or on_boards.half_width > interval.half_width
+    """Whether it is the board that leaves a bound open: trials of all boards together decide, or
+    the boards leave a part of what they do open that tells."""
+    trials_decide = requirement.holds(interval.low) == requirement.holds(interval.high)
+    return trials_decide or on_boards.half_width > _TELLS * interval.half_width
 
 
 def _is_unknown_on_boards(results: Results, case_id: str, requirement: Requirement) -> bool:
-    """Whether boards differ in a time, and it is not known how: in a study of many cases of all but
-    whole times and what was required when it was predicted."""
-    return (
-        metrics.is_time(requirement.metric)
-        and results.has_boards(case_id)
-        and results.on_boards(case_id, requirement.metric) is None
+    """Whether boards may differ in a time, and it is not known how: see `_not_compared`."""
+    return metrics.is_time(requirement.metric) and (
+        results.lacks_boards
+        or (results.has_boards(case_id) and results.on_boards(case_id, requirement.metric) is None)
     )
 
 
-def depends_on_boards(statistic: str, ends: Sequence[Interval]) -> str:
-    """Why a requirement is undecided in these cases."""
-    low = _rounded_ms(min(one.low for one in ends))
-    high = _rounded_ms(max(one.high for one in ends))
-    name = {"p50": "a median", "mean": "a mean"}.get(statistic, f"a {statistic.upper()}")
-    over = " over these cases" * (len(ends) > 1)
-    return (
-        f"it depends on the board, whose assumed figures allow {name} of {low} to {high} ms{over}"
+def _not_compared(results: Results, case_id: str) -> str:
+    """Why boards were not compared in a time, and what to do."""
+    why = "the boards that assumed figures allow were not compared in this time"
+    if results.lacks_boards:
+        return f"{why}: predict again"
+    if results.concurrent(case_id) > 1:
+        return f"{why}, a part of several connections that wait for each other: require a whole one"
+    return f"{why}: predict again with it in [require]"
+
+
+def depends_on_boards(judged: Sequence[Judged]) -> str:
+    """Why a requirement is undecided in these cases, whose boards differ."""
+    requirement = judged[0].requirement
+    ends = [one.boards for one in judged if one.boards is not None]
+    low, high = (_rounded_ms(end) for end in _hull(ends))
+    name = {"p50": "a median", "mean": "a mean"}.get(
+        requirement.statistic, f"a {requirement.statistic.upper()}"
     )
+    over = " over these cases" * (len(judged) > 1)
+    if not math.isfinite(_hull(ends)[1]):
+        return f"{_DEPENDS}: failures may reach {name} on some{over}"
+    open_ = ""
+    if not any(one.low <= requirement.bound <= one.high for one in ends):
+        least, most = (_rounded_ms(end) for end in _hull([one.reach or one.interval for one in judged]))
+        open_ = f", and trials leave {least} to {most} ms open"
+    return f"{_DEPENDS}, whose assumed figures allow {name} of {low} to {high} ms{over}{open_}"
+
+
+def _hull(ends: Sequence[Interval]) -> tuple[float, float]:
+    return min(one.low for one in ends), max(one.high for one in ends)
 
 
 def _rounded_ms(value_ns: float) -> str:

@@ -186,14 +186,10 @@ def _data(row: Row) -> str:
     data = "".join(f' data-{name}="{value:.17g}"' for name, value in figures.items())
     if row.on_boards is not None:
         # Whole us: a board is not known better.
-        middle = [
-            row.on_boards.middle,
-            middle_median(row.on_boards, row.p50),
-            median_open(row.on_boards),
-        ]
+        middle = [middle_median(row.on_boards, row.p50), median_open(row.on_boards)]
         on_boards, in_middle = (
             " ".join(f"{one / 1e3:.0f}" if math.isfinite(one) else "Infinity" for one in times)
-            for times in (row.on_boards.typical, middle)
+            for times in (row.on_boards.off_middle, middle)
         )
         data += f' data-boards="{on_boards}" data-middle="{in_middle}"'
     return data

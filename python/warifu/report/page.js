@@ -105,15 +105,15 @@
   const byBoard = (row, base) => {
     const [one, other] = [row, base].map((of) => of.dataset.boards?.split(" ").map(Number));
     if (!one && !other) return null;
-    const middle = (of) => of.dataset.middle?.split(" ").map(Number) ?? [0, Number(of.dataset.p50) / 1e3, 0];
+    const middle = (of) => of.dataset.middle?.split(" ").map(Number) ?? [Number(of.dataset.p50) / 1e3, 0];
     const [ours, theirs] = [row, base].map(middle);
-    const shift = ours[1] - theirs[1] - (ours[0] - theirs[0]);
+    const shift = ours[0] - theirs[0];
     const apart = (one ?? other).map((_, at) => ((one?.[at] ?? 0) - (other?.[at] ?? 0) + shift) * 1e3);
-    // A board on which a connection fails has no difference.
-    if (!apart.every(Number.isFinite)) return [-Infinity, Infinity, 0];
-    apart.sort((a, b) => a - b);
+    // Of a board on which both fail nothing is known.
+    const sorted = (end) => apart.map((of) => (Number.isNaN(of) ? end : of)).sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
     const out = Math.floor(apart.length / 40);
-    return [apart[out], apart[apart.length - 1 - out], (ours[2] + theirs[2]) * 1e3];
+    if (!Number.isFinite(shift)) return [-Infinity, Infinity, 0];
+    return [sorted(-Infinity)[out], sorted(Infinity)[apart.length - 1 - out], (ours[1] + theirs[1]) * 1e3];
   };
   // The interval of a difference from both intervals: MOVER (Zou and Donner, Statistics in
   // Medicine 27, 2008, 1693), since the trials of two cases are independent.

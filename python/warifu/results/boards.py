@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Reading `boards.json`: what a connection takes on each board that a device of assumed figures
-may be.
+"""Reading `boards.json`: what a connection or a scenario takes on each board that a device of
+assumed figures may be.
 
 The format is that of crates/core/results/src/boards.rs.
 """
@@ -21,7 +21,7 @@ from warifu.results.sealed_json import not_as_written, read_sealed
 
 VERSION = 2
 _MOST_BYTES = 256 << 20
-#: `warifu predict` simulates 200 at most, and 40 at least.
+#: `warifu predict` simulates 100 at most, and 40 at least.
 _LEAST_BOARDS, _MOST_BOARDS = 40, 10_000
 #: Thirty years: no connection takes longer.
 _MOST_NS = 10**18
@@ -41,13 +41,11 @@ class Difference:
 class OnBoards:
     """A time of a case on each of the boards that its device's assumed figures allow."""
 
-    #: The median of a few trials, the same on every board, ns; infinite where half of them fail.
-    #: The n-th of all cases is on one board.
-    typical: Floats
-    #: The same median on the board in the middle of all bands.
-    middle: float
+    #: What each board takes longer than the one in the middle of all bands, ns; infinite where
+    #: failures reach that. The n-th of all cases is on one board.
+    off_middle: Floats
     #: Statistics of the board in the middle less those of all boards together, ns; none of those
-    #: that failures reach.
+    #: that failures reach, or of which trials are too few.
     middle_less_all: Mapping[str, Difference]
 
 
@@ -103,14 +101,13 @@ def _metrics(metrics: list[object], boards: int, key: str) -> dict[str, OnBoards
         match one:
             case {
                 "metric": str(metric),
-                "on_boards_ns": list(times),
-                "middle_ns": middle,
+                "off_middle_ns": list(times),
                 "middle_less_all_ns": dict(less),
             }:
                 if len(times) != boards:
                     what = f"has {len(times)} values: expected {boards}"
-                    raise _MistakeError(f"{at}.on_boards_ns {what}")
-                typical = [_time(ns, f"{at}.on_boards_ns[{n}]") for n, ns in enumerate(times)]
+                    raise _MistakeError(f"{at}.off_middle_ns {what}")
+                off = [_time(ns, f"{at}.off_middle_ns[{n}]") for n, ns in enumerate(times)]
                 if less.keys() != set(_STATISTICS):
                     said = f"expected {', '.join(_STATISTICS)}"
                     raise _MistakeError(f"{at}.middle_less_all_ns has other statistics: {said}")
@@ -119,18 +116,15 @@ def _metrics(metrics: list[object], boards: int, key: str) -> dict[str, OnBoards
                     for name, one in less.items()
                     if one is not None
                 }
-                found[metric] = OnBoards(
-                    np.array(typical), _time(middle, f"{at}.middle_ns"), differences
-                )
+                found[metric] = OnBoards(np.array(off), differences)
             case _:
-                lacks = "metric, on_boards_ns, middle_ns or middle_less_all_ns"
-                raise _MistakeError(f"{at} has no {lacks}")
+                raise _MistakeError(f"{at} has no metric, off_middle_ns or middle_less_all_ns")
     return found
 
 
 def _time(value: object, key: str) -> float:
     # A bool is an int to Python, but not to JSON.
-    if type(value) is int and 0 <= value <= _MOST_NS:
+    if type(value) is int and abs(value) <= _MOST_NS:
         return float(value)
     if value is None:
         return np.inf

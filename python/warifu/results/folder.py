@@ -209,6 +209,17 @@ class Results:
         """Whether the boards of a case, or of any, differ."""
         return bool(self._on_boards()) if case_id is None else case_id in self._on_boards()
 
+    @property
+    def lacks_boards(self) -> bool:
+        """Whether a prediction was cut short before the boards were compared that a device's
+        assumed figures allow."""
+        if self.half != PREDICTED or self.complete:
+            return False
+        return any(
+            figure.get("kind") == "assumed" and (figure.get("what") or {}).get("of") == "device"
+            for figure in self.manifest.get("figures") or []
+        )
+
     def _on_boards(self) -> Boards:
         if self._boards is None:
             self._boards = read_boards(self.path, self.manifest)
@@ -274,6 +285,8 @@ class Results:
         asked = self.manifest["predict_trials"] if self.half == PREDICTED else None
         if asked and (least := round(min(self._trials(), default=0.0))) < asked:
             parts.append(f"{least:,} of {asked:,} trials")
+        if not parts and self.lacks_boards:
+            return "its boards were not compared"
         return "; ".join(parts) or "some of its cases or trials are missing"
 
     def _trials(self) -> Iterator[float]:

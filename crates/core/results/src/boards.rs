@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `boards.json`: what a connection takes on each of the boards that a device of assumed figures
-//! may be.
+//! `boards.json`: what a connection or a scenario takes on each of the boards that a device of
+//! assumed figures may be.
 //!
 //! The n-th board is the same in all cases, so that one case less another is what the choice
 //! between them makes on it; the distributions of observations do not say which of their values
@@ -50,18 +50,17 @@ pub struct BoardsOfCase {
 pub struct BoardsOfMetric {
     /// Its name.
     pub metric: String,
-    /// Its median of a few trials, the same on each board, ns; null where half of them fail there.
-    pub on_boards_ns: Vec<Option<u64>>,
-    /// The same median on the board in the middle of all bands.
-    pub middle_ns: Option<u64>,
+    /// What each board takes longer than the one in the middle of all bands, by a few trials that
+    /// are the same on both, ns; null where failures reach it.
+    pub off_middle_ns: Vec<Option<i64>>,
     /// Statistics of the board in the middle less those of all boards together.
     pub middle_less_all_ns: MiddleLessAll,
 }
 
 /// Statistics of a time on the board in the middle less those of all boards together, by more
-/// trials of the one in the middle, on every board moved by what its median is off the middle's.
-/// Both are of the same trials, so that these say little of the luck that a single one had. Null
-/// where failures reach the statistic.
+/// trials of the one in the middle, on every board moved by what that is off the middle. Both are
+/// of the same trials, so that these say little of the luck that a single one had. Null where
+/// failures reach the statistic, or trials are too few.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MiddleLessAll {
@@ -73,7 +72,7 @@ pub struct MiddleLessAll {
     pub p95: Option<Difference>,
     /// Of the 99th percentile.
     pub p99: Option<Difference>,
-    /// Of the mean of those that did not fail.
+    /// Of the mean of those that did not fail; its ends are the difference.
     pub mean: Option<Difference>,
 }
 
