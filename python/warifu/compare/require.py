@@ -247,7 +247,9 @@ def depends_on_boards(judged: Sequence[Judged]) -> str:
         return f"{_DEPENDS}: failures may reach {name} on some{over}"
     open_ = ""
     if not any(one.low <= requirement.bound <= one.high for one in ends):
-        least, most = (_rounded_ms(end) for end in _hull([one.reach or one.interval for one in judged]))
+        least, most = (
+            _rounded_ms(end) for end in _hull([one.reach or one.interval for one in judged])
+        )
         open_ = f", and trials leave {least} to {most} ms open"
     return f"{_DEPENDS}, whose assumed figures allow {name} of {low} to {high} ms{over}{open_}"
 
