@@ -332,7 +332,8 @@ def test_times_of_several_connections_have_boards(
     assert all(whole > one for one, whole in zip(*ends, strict=True))
     bound = require.Requirement("scenario.duration", "p50", "<", sum(ends[1]) / 2.0, "")
     (judged,) = require.judge_all(results, [bound])
-    assert judged.verdict is Verdict.UNDECIDED and "it depends on the board" in judged.remark
+    assert judged.verdict is Verdict.UNDECIDED
+    assert "it depends on the board, whose assumed figures allow a median of" in judged.remark
     # A slow board stretches how they wait for each other, so that of a part nothing is told.
     part = require.Requirement("tls.handshake", "p99", "<", 60e9, "")
     (judged,) = require.judge_all(results, [part])

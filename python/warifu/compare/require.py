@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -177,7 +177,7 @@ def _judge(
         remark = _not_compared(results, case_id)
     if requirement.statistic in _QUANTILES and math.isinf(value):
         remark = stats.failures_reach(_QUANTILES[requirement.statistic])
-    return Judged(
+    judged = Judged(
         requirement,
         case_id,
         results.label(case_id),
@@ -193,6 +193,7 @@ def _judge(
         results.evidence(case_id),
         _left_out(results, case_id, requirement),
     )
+    return replace(judged, remark=depends_on_boards([judged])) if remark == _DEPENDS else judged
 
 
 def _on_boards(
