@@ -60,8 +60,8 @@ by the board)` gives the difference of all boards together, and in brackets what
 the boards, each against itself, where that is a tenth of the difference or more. A difference is
 called certain where it is on the same side of nothing on 95 % of the boards, whatever the trials
 leave open. A bound is judged on each board as well, as far as it is off the one in the middle of
-all bands, and undecided where it is met on some of those 95 % and missed on others.
-What is wrong with a link's assumed values is in no range.
+all bands, and undecided where it is met on some of those 95 % and missed on others. What is wrong
+with a link's assumed values is in no range.
 
 """
 

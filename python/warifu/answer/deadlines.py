@@ -68,8 +68,9 @@ def sentences(
         open_ones = [one for one in undecided if one.verdict is Verdict.UNDECIDED]
         told = [one for one in open_ones if one.remark and not one.trials_needed]
         reasons = [one.remark for one in told if one.boards is None]
-        if on_boards := [one for one in told if one.boards is not None]:
-            reasons.append(depends_on_boards(on_boards))
+        on_boards = [(one.boards, one.reach) for one in told if one.boards and one.reach]
+        if on_boards:
+            reasons.append(depends_on_boards(group[0].requirement, on_boards))
         whys = "; ".join(list(dict.fromkeys(reasons))[:_NAMED])
         why = f" ({whys})" if whys else ""
         needed = max((one.trials_needed or 0 for one in undecided), default=0)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,8 +15,6 @@ from warifu.compare.gates import Verdict
 from warifu.compare.stats import Interval
 from warifu.results import PREDICTED, Distribution, Results, metrics
 
-#: Why a bound is undecided that the board turns.
-_DEPENDS = "it depends on the board"
 #: Boards are told as a reason where they leave such a part open of what trials do.
 _TELLS = 0.25
 #: What responses have whose last byte comes later than their first, and is predicted
@@ -69,9 +67,9 @@ class Judged:
     trials_needed: int | None
     #: Why it is undecided, where more trials alone do not change that, or the value infinite.
     remark: str = ""
-    #: The statistic on 95 % of the boards, ns; None where every board is the same.
+    #: The statistic on 95 % of the boards, ns, and the same with what trials leave open; None where
+    #: every board is the same.
     boards: Interval | None = None
-    #: The same with what trials leave open; None where the interval says it.
     reach: Interval | None = None
     #: The weakest evidence that the figure rests on.
     evidence: str = "assumed"
@@ -156,7 +154,7 @@ def _judge(
     value, interval = _figure(distribution, requirement, case_id)
     ends = {requirement.holds(interval.low), requirement.holds(interval.high)}
     on_boards, reach = _on_boards(results, case_id, requirement, value, interval)
-    if on_boards is not None:
+    if reach is not None:
         # On a board as on all of them, so that a looser bound is never worse.
         ends |= {requirement.holds(end) for end in reach}
     verdict = Verdict.UNDECIDED if len(ends) > 1 else Verdict.PASS if ends.pop() else Verdict.FAIL
@@ -168,16 +166,20 @@ def _judge(
     if verdict is Verdict.UNDECIDED and p and distribution.independent < stats.least_trials(p):
         needed = stats.least_trials(p)
     remark = ""
-    by_board = on_boards is not None and _turns(requirement, on_boards, interval)
-    if verdict is Verdict.UNDECIDED and needed is None and by_board:
-        remark = _DEPENDS
+    open_by_board = (
+        verdict is Verdict.UNDECIDED
+        and on_boards is not None
+        and _turns(requirement, on_boards, interval)
+    )
+    if on_boards is not None and reach is not None and open_by_board and needed is None:
+        remark = depends_on_boards(requirement, [(on_boards, reach)])
     elif verdict is Verdict.UNDECIDED and requirement.statistic == "max":
         remark = "a maximum cannot be proven by trials: require a quantile"
     if unknown:
         remark = _not_compared(results, case_id)
     if requirement.statistic in _QUANTILES and math.isinf(value):
         remark = stats.failures_reach(_QUANTILES[requirement.statistic])
-    judged = Judged(
+    return Judged(
         requirement,
         case_id,
         results.label(case_id),
@@ -193,18 +195,17 @@ def _judge(
         results.evidence(case_id),
         _left_out(results, case_id, requirement),
     )
-    return replace(judged, remark=depends_on_boards([judged])) if remark == _DEPENDS else judged
 
 
 def _on_boards(
     results: Results, case_id: str, requirement: Requirement, value: float, interval: Interval
-) -> tuple[Interval | None, Interval]:
+) -> tuple[Interval, Interval] | tuple[None, None]:
     """The statistic on 95 % of the boards that a case's assumed figures allow, alone and with what
     trials leave open; None where every board is the same, and where failures reach ``value``,
     which is of all boards together."""
     on_boards = results.on_boards(case_id, requirement.metric)
     if on_boards is None or not math.isfinite(value) or requirement.statistic == "max":
-        return None, interval
+        return None, None
     name = requirement.statistic
     reach = boards.statistic_reach(on_boards, name, interval)
     return boards.statistic_range(on_boards, name, value), reach
@@ -235,24 +236,22 @@ def _not_compared(results: Results, case_id: str) -> str:
     return f"{why}: predict again with it in [require]"
 
 
-def depends_on_boards(judged: Sequence[Judged]) -> str:
-    """Why a requirement is undecided in these cases, whose boards differ."""
-    requirement = judged[0].requirement
-    ends = [one.boards for one in judged if one.boards is not None]
-    low, high = (_rounded_ms(end) for end in _hull(ends))
+def depends_on_boards(requirement: Requirement, cases: Sequence[tuple[Interval, Interval]]) -> str:
+    """Why a requirement is undecided in some cases, by what the statistic is on each one's boards,
+    alone and with what trials leave open."""
+    ends, reaches = zip(*cases, strict=True)
+    low, high = _hull(ends)
     name = {"p50": "a median", "mean": "a mean"}.get(
         requirement.statistic, f"a {requirement.statistic.upper()}"
     )
-    over = " over these cases" * (len(judged) > 1)
-    if not math.isfinite(_hull(ends)[1]):
-        return f"{_DEPENDS}: failures may reach {name} on some{over}"
-    open_ = ""
+    over = " over these cases" * (len(cases) > 1)
+    if not math.isfinite(high):
+        return f"it depends on the board: failures may reach {name} on some{over}"
+    allowed = f"{name} of {_rounded_ms(low)} to {_rounded_ms(high)} ms{over}"
     if not any(one.low <= requirement.bound <= one.high for one in ends):
-        least, most = (
-            _rounded_ms(end) for end in _hull([one.reach or one.interval for one in judged])
-        )
-        open_ = f", and trials leave {least} to {most} ms open"
-    return f"{_DEPENDS}, whose assumed figures allow {name} of {low} to {high} ms{over}{open_}"
+        least, most = map(_rounded_ms, _hull(reaches))
+        allowed += f", and trials leave {least} to {most} ms open"
+    return f"it depends on the board, whose assumed figures allow {allowed}"
 
 
 def _hull(ends: Sequence[Interval]) -> tuple[float, float]:

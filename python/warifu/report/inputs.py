@@ -9,7 +9,7 @@ from typing import Any
 
 from warifu.report.figures import number
 from warifu.report.table import Column, Table
-from warifu.results import KINDS, duration, figures_of
+from warifu.results import KINDS, duration, figures_of, is_assumed, what_of
 
 #: A round figure such as `1 s` does not say how many of its zeros count: it is taken to be known
 #: to a millisecond at least.
@@ -62,7 +62,7 @@ def inputs_table(manifest: dict[str, Any]) -> Table:
 def _value(figure: dict[str, Any]) -> str:
     """A figure's value with its unit, as people write it."""
     value, unit = str(figure["value"]), str(figure.get("unit") or "")
-    if not _what(figure) and unit.startswith("1/"):
+    if not what_of(figure) and unit.startswith("1/"):
         # Older versions left out these units alone: `250` of 1/s, `717` of 1/1024.
         return f"{value}{unit[1:]}"
     return value
@@ -106,7 +106,7 @@ def delays(manifest: dict[str, Any]) -> list[str]:
 
 def origins(manifest: dict[str, Any]) -> list[str]:
     """Which costs of messages are a device's own figures, and which a library's recipe gave."""
-    whats = [_what(figure) for figure in manifest["figures"]]
+    whats = [what_of(figure) for figure in manifest["figures"]]
     own: dict[str, list[str]] = {}
     lowered: dict[str, list[str]] = {}
     for what in whats:
@@ -140,15 +140,9 @@ def finest_ns(manifest: dict[str, Any], case_id: str) -> float:
     places = [
         float(figure.get("last_digit_ns") or 0.0)
         for figure in figures_of(manifest, case_id)
-        if figure["kind"] in _WRITTEN and _what(figure).get("of") != "tcp"
+        if figure["kind"] in _WRITTEN and what_of(figure).get("of") != "tcp"
     ]
     return min(max(places, default=0.0), _COARSEST_NS)
-
-
-def _what(figure: dict[str, Any]) -> dict[str, str]:
-    """What a figure is (crates/core/results/src/figures.rs, What); empty where an older version
-    wrote it."""
-    return figure.get("what") or {}
 
 
 def _mean(quantiles: Sequence[float]) -> float:
@@ -166,7 +160,7 @@ def _kind(manifest: dict[str, Any], case: dict[str, Any], key: str) -> str:
     # Older versions named a figure by its profile, or by `link` where the study chose it.
     names = {f"{profile} {key}", f"link {key}"}
     for figure in figures_of(manifest, case["case_id"]):
-        what = _what(figure)
+        what = what_of(figure)
         if (what["of"], what["key"]) == ("link", key) if what else figure["name"] in names:
             return "chosen by the study" if figure["evidence"] is None else str(figure["kind"])
     return "not stated"
@@ -174,7 +168,7 @@ def _kind(manifest: dict[str, Any], case: dict[str, Any], key: str) -> str:
 
 def assumed_figures(manifest: dict[str, Any]) -> list[dict[str, Any]]:
     """The inputs that have no source, those first that may move a time furthest."""
-    found = [figure for figure in distinct_inputs(manifest) if _is_assumed(figure)]
+    found = [figure for figure in distinct_inputs(manifest) if is_assumed(figure)]
     spent = _spent_ns(manifest)
     return sorted(found, key=lambda figure: -_at_stake_ns(figure, spent))
 
@@ -199,12 +193,6 @@ def named(figures: Sequence[dict[str, Any]], most: int) -> str:
     return ", ".join(names[:most]) + (f" and {rest} more" if rest else "")
 
 
-def _is_assumed(figure: dict[str, Any]) -> bool:
-    # What is neglected is assumed to be nothing: listed in the report, but no figure. Of an older
-    # version's figures it is not known which those are.
-    return bool(figure.get("kind") == "assumed" and _what(figure) and figure.get("number") != 0.0)
-
-
 def _spent_ns(manifest: dict[str, Any]) -> dict[tuple[str, str], float]:
     """By device and operation what a connection spends on it, at most of all cases; what a recipe
     has an operation's remainder of instructions cost is below `instruction`."""
@@ -227,7 +215,7 @@ def _at_stake_ns(figure: dict[str, Any], spent: dict[tuple[str, str], float]) ->
     low, high = _band_ns(str(figure.get("value") or ""))
     if figure.get("unit") not in {None, "ns"} or high <= 0.0:
         return 0.0
-    what = _what(figure)
+    what = what_of(figure)
     once = high - low if high > low else high
     middle = float(figure.get("number") or 0.0) or (low + high) / 2.0
     whole = spent.get((str(what.get("owner")), str(what.get("key"))), 0.0)
@@ -262,7 +250,7 @@ def _unused_key_stores(manifest: dict[str, Any]) -> Iterable[str]:
     cases = [case for case in cases if "tls" in (case["case"].get("stack") or {})]
     for case in cases:
         name = str((case["case"].get("key_store") or {}).get("profile") or "software")
-        used = [_what(figure) for figure in figures_of(manifest, case["case_id"])]
+        used = [what_of(figure) for figure in figures_of(manifest, case["case_id"])]
         called = {what["owner"] for what in used if what["of"] == "key_store_call"}
         if name not in {"software", *called}:
             idle[name] = idle.get(name, 0) + 1
@@ -276,7 +264,7 @@ def _unused_key_stores(manifest: dict[str, Any]) -> Iterable[str]:
 
 def _is_older(manifest: dict[str, Any]) -> bool:
     """Whether a version wrote the figures that had them as text alone."""
-    return any(not _what(figure) for figure in manifest["figures"])
+    return any(not what_of(figure) for figure in manifest["figures"])
 
 
 def _older(manifest: dict[str, Any]) -> Iterable[str]:

@@ -112,8 +112,9 @@
     // Of a board on which both fail nothing is known.
     const sorted = (end) => apart.map((of) => (Number.isNaN(of) ? end : of)).sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
     const out = Math.floor(apart.length / 40);
-    if (!Number.isFinite(shift)) return [-Infinity, Infinity, 0];
-    return [sorted(-Infinity)[out], sorted(Infinity)[apart.length - 1 - out], (ours[1] + theirs[1]) * 1e3];
+    if (!Number.isFinite(shift)) return { ends: [-Infinity, Infinity], open: 0 };
+    const ends = [sorted(-Infinity)[out], sorted(Infinity)[apart.length - 1 - out]];
+    return { ends, open: (ours[1] + theirs[1]) * 1e3 };
   };
   // The interval of a difference from both intervals: MOVER (Zou and Donner, Statistics in
   // Medicine 27, 2008, 1693), since the trials of two cases are independent.
@@ -122,9 +123,8 @@
     const d = get(row, "") - get(base, "");
     const low = d - Math.hypot(get(row, "") - get(row, "Low"), get(base, "High") - get(base, ""));
     const high = d + Math.hypot(get(row, "High") - get(row, ""), get(base, "") - get(base, "Low"));
-    const [near, far, open] = (name === "p50" ? byBoard(row, base) : null) ?? [];
-    const boards = near === undefined ? null : [near, far];
-    const half = (high - low) / 2 + (open ?? 0);
+    const { ends: boards, open } = (name === "p50" && byBoard(row, base)) || { ends: null, open: 0 };
+    const half = (high - low) / 2 + open;
     const least = boards ? Math.min(low, boards[0] - half) : low;
     const most = boards ? Math.max(high, boards[1] + half) : high;
     const sure = least > 0 || most < 0 || (least === 0 && most === 0);

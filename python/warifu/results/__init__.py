@@ -21,7 +21,9 @@ from warifu.results.manifest import (
     ResultsDamaged,
     ResultsError,
     figures_of,
+    is_assumed,
     read_manifest,
+    what_of,
 )
 from warifu.results.timelines import Timeline, Timelines, read_timelines
 
@@ -44,8 +46,10 @@ __all__ = [
     "figures_of",
     "halves",
     "interruptions",
+    "is_assumed",
     "labels",
     "read_manifest",
     "read_timelines",
     "weakest",
+    "what_of",
 ]

@@ -29,7 +29,9 @@ from warifu.results.manifest import (
     check_file,
     check_files,
     damaged,
+    is_assumed,
     read_manifest,
+    what_of,
 )
 from warifu.results.version_1 import POLARS_TYPES, upgraded
 
@@ -215,9 +217,9 @@ class Results:
         assumed figures allow."""
         if self.half != PREDICTED or self.complete:
             return False
+        figures = self.manifest.get("figures") or []
         return any(
-            figure.get("kind") == "assumed" and (figure.get("what") or {}).get("of") == "device"
-            for figure in self.manifest.get("figures") or []
+            is_assumed(figure) and what_of(figure).get("of") == "device" for figure in figures
         )
 
     def _on_boards(self) -> Boards:

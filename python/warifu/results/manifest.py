@@ -107,6 +107,19 @@ def figures_of(manifest: dict[str, Any], case_id: str) -> list[dict[str, Any]]:
     return [one for one in every if "cases" not in one or case_id in one["cases"]]
 
 
+def what_of(figure: dict[str, Any]) -> dict[str, str]:
+    """What a figure is (crates/core/results/src/figures.rs, What); empty where an older version
+    wrote it."""
+    return figure.get("what") or {}
+
+
+def is_assumed(figure: dict[str, Any]) -> bool:
+    """Whether a figure has no source."""
+    # What is neglected is assumed to be nothing: listed in the report, but no figure. Of an older
+    # version's figures it is not known which those are.
+    return bool(figure.get("kind") == "assumed" and what_of(figure) and figure.get("number") != 0.0)
+
+
 def check_files(path: Path, manifest: dict[str, Any], parts: list[Path]) -> None:
     """Raises ResultsDamaged unless the folder has the files that its manifest lists.
 
