@@ -56,6 +56,10 @@ pub enum Counter {
     PacketBytes,
     /// Of the packets, those whose content had been sent before.
     Retransmitted,
+    /// Of the device's packets, SYNs that had been sent before.
+    SynRetransmitted,
+    /// Of the device's packets, others whose content had been sent before.
+    ClientRetransmitted,
 }
 
 /// How a metric is taken.
@@ -125,7 +129,10 @@ macro_rules! metrics {
     };
 }
 
-use Counter::{ClientSent, PacketBytes, Packets, Retransmitted, ServerSent};
+use Counter::{
+    ClientRetransmitted, ClientSent, PacketBytes, Packets, Retransmitted, ServerSent,
+    SynRetransmitted,
+};
 use Definition::{Between, Failed, Seen, Until};
 use Mark::{Connected, FirstResponse, HandshakeDone, ResponseDone, SampleRead, Start};
 
@@ -179,6 +186,13 @@ metrics! {
     /// TCP segments sent again up to the first byte of the response, both directions.
     SegmentsRetransmitted = "segments.retransmitted", Layer::Tcp, Count,
         Until(Retransmitted, FirstResponse), Connection;
+    /// SYNs sent again before the TCP connection was there: each is a timeout of the client's.
+    TcpSynTimeouts = "tcp.syn_timeouts", Layer::Tcp, Count,
+        Until(SynRetransmitted, Connected), Connection;
+    /// TCP segments that the client sent again up to the first byte of the response, SYNs
+    /// excluded.
+    TcpClientRetransmissions = "tcp.client_retransmissions", Layer::Tcp, Count,
+        Until(ClientRetransmitted, FirstResponse), Connection;
     /// Confirmable requests sent again up to the response.
     CoapRetransmitted = "coap.retransmitted", COAP, Count,
         Until(Retransmitted, FirstResponse), Connection;
@@ -221,7 +235,7 @@ impl Mark {
 
 impl Counter {
     /// How many counters there are.
-    pub const COUNT: usize = 5;
+    pub const COUNT: usize = 7;
 }
 
 impl Scope {
@@ -361,6 +375,8 @@ mod tests {
                 "packets.link",
                 "bytes.link",
                 "segments.retransmitted",
+                "tcp.syn_timeouts",
+                "tcp.client_retransmissions",
                 "connection.failed",
             ]
         );

@@ -20,8 +20,9 @@ use crate::link::{Path, PathModel};
 use crate::packet::{Body, Packet};
 use crate::random::{Purpose, Stream};
 use crate::recording::Log;
-use crate::route::{End, Route};
+use crate::route::{End, Heading, Route};
 use coap::{Coap, CoapModel};
+use tcp::wire::SYN;
 use tcp::{Tcp, TcpModel};
 use udp::{Udp, UdpModel};
 
@@ -250,6 +251,13 @@ impl Net<'_> {
         self.counters[Counter::Packets as usize] += 1;
         self.counters[Counter::PacketBytes as usize] += u64::from(bytes);
         self.counters[Counter::Retransmitted as usize] += u64::from(again);
+        if again && route.heading == Heading::Up {
+            let counter = match &body {
+                Body::Tcp(segment) if segment.flags & SYN != 0 => Counter::SynRetransmitted,
+                _ => Counter::ClientRetransmitted,
+            };
+            self.counters[counter as usize] += 1;
+        }
         let arrives = self.path.carry(self.model, route.heading, now, bytes);
         if self.log.is_some() {
             self.note(bytes, again, &body, arrives.as_ref().map(|(arrival, _)| *arrival));
