@@ -16,6 +16,7 @@ use crate::part::{Part, partial_name};
 use crate::rows::CaseRows;
 use crate::seal::Sealed;
 use crate::sink::Sink;
+use crate::strata::{self, Strata};
 use crate::timeline::{self, Timelines};
 
 /// Rows after which a part is closed: what a full disk or a killed process can take away.
@@ -201,6 +202,11 @@ impl Sink for FolderWriter {
     fn boards(&mut self, boards: &Boards) -> Result<(), ResultsError> {
         let written = boards.write(&self.staging);
         self.list(boards::FILE_NAME, written)
+    }
+
+    fn strata(&mut self, strata: &Strata) -> Result<(), ResultsError> {
+        let written = strata.write(&self.staging);
+        self.list(strata::FILE_NAME, written)
     }
 
     fn timelines(&mut self, timelines: &Timelines) -> Result<(), ResultsError> {

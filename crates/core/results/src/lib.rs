@@ -3,8 +3,8 @@
 //! comparing and reporting read.
 //!
 //! A results folder is `manifest.json` beside `observations/*.parquet`, and of a prediction
-//! `timelines.json` and, where figures of its devices have bands, `boards.json`. Rows come in one
-//! case at a time through a [`Sink`]; [`FolderWriter`] streams them into a folder in bounded
+//! `timelines.json`, `strata.json` where its connections are TCP's and, where figures of its devices
+//! have bands, `boards.json`. Rows come in one case at a time through a [`Sink`]; [`FolderWriter`] streams them into a folder in bounded
 //! memory.
 //! This crate writes files; it reads no clock and draws no random numbers.
 
@@ -25,6 +25,7 @@ mod schema;
 mod seal;
 mod shape;
 mod sink;
+mod strata;
 mod timeline;
 mod version_1;
 mod words;
@@ -41,6 +42,7 @@ pub use run::RunFacts;
 pub use schema::{Column, columns};
 pub use seal::Sealed;
 pub use sink::{Memory, Sink};
+pub use strata::{MOST_COUNTED, NullModels, STRATA_VERSION, Strata, StrataOfCase, Stratum};
 pub use timeline::{
     TIMELINES_VERSION, Timeline, TimelineActivity, TimelineEnd, TimelineKind, TimelineMark,
     TimelineMessage, TimelinePacket, TimelineTimer, TimelineTimerKind, Timelines,

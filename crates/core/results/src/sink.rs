@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where a case's observations go.
 
-use crate::{Boards, CaseRows, ResultsError, Timelines};
+use crate::{Boards, CaseRows, ResultsError, Strata, Timelines};
 
 /// Takes finished cases, one at a time, in any order; the simulator's driver calls it from the
 /// one thread that gathers the results.
@@ -19,6 +19,13 @@ pub trait Sink: Send {
     /// As [`Sink::case`].
     fn boards(&mut self, boards: &Boards) -> Result<(), ResultsError>;
 
+    /// Takes its cases' connections by what their clients know of losses, once, after the last of
+    /// them; not where there are no such connections.
+    ///
+    /// # Errors
+    /// As [`Sink::case`].
+    fn strata(&mut self, strata: &Strata) -> Result<(), ResultsError>;
+
     /// Takes the timelines of some of its cases, once, after the last of them.
     ///
     /// # Errors
@@ -33,6 +40,8 @@ pub struct Memory {
     pub cases: Vec<CaseRows>,
     /// What cases take on each board, if that came.
     pub boards: Option<Boards>,
+    /// Connections by what their clients know of losses, if those came.
+    pub strata: Option<Strata>,
     /// The timelines, if any came.
     pub timelines: Option<Timelines>,
 }
@@ -45,6 +54,11 @@ impl Sink for Memory {
 
     fn boards(&mut self, boards: &Boards) -> Result<(), ResultsError> {
         self.boards = Some(boards.clone());
+        Ok(())
+    }
+
+    fn strata(&mut self, strata: &Strata) -> Result<(), ResultsError> {
+        self.strata = Some(strata.clone());
         Ok(())
     }
 

@@ -13,11 +13,14 @@ use std::time::Duration;
 
 use thiserror::Error;
 use warifu_model::{Case, Catalog, Evidence, Method, Study};
-use warifu_results::{CaseRows, ResultsError, Rows, Sink, Weights};
+use warifu_results::{
+    CaseRows, ResultsError, Rows, STRATA_VERSION, Sink, Strata, Stratum, Weights,
+};
 use warifu_sim::{CaseModel, Outcome, Simulator, TrialSeeds, lacks};
 
 use crate::boards::boards;
 use crate::rows::{Columns, Trials};
+use crate::strata::{self, metric_with_strata};
 use crate::timelines::{Picks, timelines};
 
 /// Connections that a thread runs before it reports: some milliseconds of work.
@@ -156,7 +159,11 @@ pub fn predict(
                     };
                     gathered.sink.boards(&boards)?;
                 }
-                gathered.sink.timelines(&timelines(study, catalog, &gathered.picks)?)?;
+                if let Some(strata) = gathered.strata()? {
+                    gathered.sink.strata(&strata)?;
+                }
+                let picks: Vec<Picks> = gathered.noted.iter().map(|of| of.picks).collect();
+                gathered.sink.timelines(&timelines(study, catalog, &picks)?)?;
             }
             Ok(gathered.progress)
         });
@@ -198,12 +205,21 @@ struct Report {
     content: Content,
 }
 
+/// What is noted of a case beside its rows, for what is made when all trials are done.
+#[derive(Clone, Debug, Default)]
+struct Noted {
+    /// The connections that its timelines are made of.
+    picks: Picks,
+    /// `None` where its connections are not told apart.
+    strata: Option<Vec<Stratum>>,
+}
+
 /// What a chunk gave.
 enum Content {
     /// A part of a case.
     Trials(Trials),
     /// All of a case.
-    Rows(Rows, Picks),
+    Rows(Rows, Noted),
 }
 
 impl<'a> Job<'a> {
@@ -299,11 +315,19 @@ impl<'a> Job<'a> {
             failed += outcome.connections.iter().filter(|of| of.failed).count() as u64;
         }
         let content = match self.chunks {
-            1 => Content::Rows(self.rows(choices, &[&trials]), columns.picks(&[&trials])),
+            1 => Content::Rows(self.rows(choices, &[&trials]), self.note(&columns, &[&trials])),
             _ => Content::Trials(trials),
         };
         let (evidence, has_bands) = (model.evidence(), model.has_bands());
         Some(Report { case, chunk, evidence, has_bands, trials: count, failed, content })
+    }
+
+    /// What is noted of a case from its chunks in their order.
+    fn note(&self, columns: &Columns, chunks: &[&Trials]) -> Noted {
+        // So that the results of a sweep stay small.
+        let few = self.study.cases.len() <= MANY_CASES;
+        let strata = if few { columns.strata(chunks) } else { None };
+        Noted { picks: columns.picks(chunks), strata }
     }
 
     /// A case's rows from its chunks in their order.
@@ -327,8 +351,8 @@ struct Gathering<'a> {
     progress: Progress,
     /// By case: its chunks so far.
     under_way: BTreeMap<u64, Vec<Report>>,
-    /// Of the cases that are stored, the connections that timelines are made of.
-    picks: Vec<Picks>,
+    /// Of the cases that are stored, what was noted.
+    noted: Vec<Noted>,
     /// Whether the figures that each of them rests on have bands.
     has_bands: Vec<bool>,
 }
@@ -336,8 +360,8 @@ struct Gathering<'a> {
 impl<'a> Gathering<'a> {
     fn new(job: &'a Job<'a>, sink: &'a mut dyn Sink) -> Gathering<'a> {
         let (progress, under_way) = (Progress::default(), BTreeMap::new());
-        let (picks, has_bands) = (Vec::new(), Vec::new());
-        Gathering { job, sink, progress, under_way, picks, has_bands }
+        let (noted, has_bands) = (Vec::new(), Vec::new());
+        Gathering { job, sink, progress, under_way, noted, has_bands }
     }
 
     fn gather(
@@ -366,6 +390,19 @@ impl<'a> Gathering<'a> {
         cases.filter_map(|(case, &has_bands)| has_bands.then_some(case)).collect()
     }
 
+    /// The strata of all cases that have them; `None` where none has.
+    fn strata(&self) -> Result<Option<Strata>, warifu_model::Error> {
+        let Job { study, catalog, .. } = *self.job;
+        let mut cases = BTreeMap::new();
+        for (case, noted) in study.cases.iter().zip(&self.noted) {
+            if let (Some(metric), Some(strata)) = (metric_with_strata(case), &noted.strata) {
+                let of = (metric, self.job.trials(), strata.clone());
+                cases.insert(case.id().0, strata::of_case(case, catalog, study.seed, of)?);
+            }
+        }
+        Ok((!cases.is_empty()).then_some(Strata { version: STRATA_VERSION, cases }))
+    }
+
     fn store_finished(&mut self) -> Result<(), PredictError> {
         while let Some(entry) = self.under_way.first_entry() {
             let whole = entry.get().len() as u64 == self.job.chunks;
@@ -377,32 +414,32 @@ impl<'a> Gathering<'a> {
             let has_bands = chunks.iter().any(|report| report.has_bands);
             self.has_bands.push(has_bands);
             self.progress.with_bands += u64::from(has_bands);
-            let (rows, picks) = self.case_rows(chunks);
+            let (rows, noted) = self.case_rows(chunks);
             self.sink.case(&rows)?;
-            self.picks.push(picks);
+            self.noted.push(noted);
             self.progress.cases += 1;
             self.job.stored.store(self.progress.cases, Ordering::Relaxed);
         }
         Ok(())
     }
 
-    fn case_rows(&self, chunks: Vec<Report>) -> (CaseRows, Picks) {
+    fn case_rows(&self, chunks: Vec<Report>) -> (CaseRows, Noted) {
         let case = &self.job.study.cases[self.progress.cases as usize];
         let evidence = Evidence::weakest(chunks.iter().map(|report| report.evidence));
         let mut whole = None;
         let mut parts = Vec::with_capacity(chunks.len());
         for report in chunks {
             match report.content {
-                Content::Rows(rows, picks) => whole = Some((rows, picks)),
+                Content::Rows(rows, noted) => whole = Some((rows, noted)),
                 Content::Trials(trials) => parts.push(trials),
             }
         }
-        let (rows, picks) = whole.unwrap_or_else(|| {
+        let (rows, noted) = whole.unwrap_or_else(|| {
             let parts: Vec<&Trials> = parts.iter().collect();
-            (self.job.rows(case, &parts), Columns::of(case).picks(&parts))
+            (self.job.rows(case, &parts), self.job.note(&Columns::of(case), &parts))
         });
         let (case_id, columns, method) = (case.id(), case.columns(), Method::Simulated);
         let weights = Weights::Trials;
-        (CaseRows { case_id, columns, method, evidence, weights, rows }, picks)
+        (CaseRows { case_id, columns, method, evidence, weights, rows }, noted)
     }
 }

@@ -5,6 +5,7 @@ mod batch;
 mod boards;
 mod middle;
 mod rows;
+mod strata;
 mod timelines;
 
 pub use batch::{Keep, Options, PredictError, Progress, check, predict};

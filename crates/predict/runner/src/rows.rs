@@ -2,9 +2,10 @@
 //! What a trial gives, as the rows of a case.
 
 use warifu_model::{Case, Definition, Metric, Scope, Stage};
-use warifu_results::{Row, Rows};
+use warifu_results::{Row, Rows, Stratum};
 use warifu_sim::{ConnectionOutcome, Outcome};
 
+use crate::strata::{Counted, metric_with_strata};
 use crate::timelines::{Pick, Picks, QUANTILES};
 
 /// The metrics of a case, but for those that say what failed.
@@ -13,6 +14,8 @@ pub(crate) struct Columns {
     of_connections: Vec<Metric>,
     /// One that is divided into stages.
     with_stages: Option<Metric>,
+    /// One whose connections are told apart by what their clients know of losses.
+    with_strata: Option<Metric>,
     /// None where a scenario has one connection alone.
     of_scenarios: Vec<Metric>,
 }
@@ -53,6 +56,7 @@ impl Columns {
         Columns {
             of_connections: with_scope(Scope::Connection),
             with_stages: Metric::with_stages(&case.stack),
+            with_strata: metric_with_strata(case),
             of_scenarios: with_scope(Scope::Scenario),
         }
     }
@@ -133,6 +137,20 @@ impl Columns {
         push_distributions(&mut rows, &self.of_scenarios, scenarios.clone(), groups, seed);
         push_failed(&mut rows, Metric::ScenarioFailed, scenarios, seed);
         rows
+    }
+
+    /// The connections by what their clients know of losses, where the case has such.
+    pub(crate) fn strata(&self, chunks: &[&Trials]) -> Option<Vec<Stratum>> {
+        let place = |wanted| self.of_connections.iter().position(|&of| of == wanted);
+        let total = place(self.with_strata?)?;
+        let syn_timeouts = place(Metric::TcpSynTimeouts)?;
+        let retransmissions = place(Metric::TcpClientRetransmissions)?;
+        let mut counted = Counted::default();
+        for of in chunks.iter().flat_map(|chunk| &chunk.connections).filter(|of| !of.failed) {
+            let values = &of.values;
+            counted.add(values[syn_timeouts], values[retransmissions], values[total]);
+        }
+        Some(counted.strata())
     }
 
     /// The connections whose whole time is that of each quantile of [`QUANTILES`], failed ones
