@@ -181,6 +181,18 @@ impl CaseModel {
         self
     }
 
+    /// The same for [`Simulator::replay`](crate::Simulator::replay): nothing is lost but what a log
+    /// says.
+    #[must_use]
+    pub fn to_replay(self) -> CaseModel {
+        self.with_drops(&[], &[])
+    }
+
+    /// The link's delay towards the client, ns, without jitter.
+    pub(crate) fn way_down_ns(&self) -> u64 {
+        self.paths[Heading::Down as usize].delay_ns()
+    }
+
     /// The same with a script in the place of random loss: the packets of each direction that
     /// are dropped, counted from 0.
     pub fn with_drops(mut self, up: &[u64], down: &[u64]) -> CaseModel {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The event engine: one trial of one case.
 
-use warifu_model::Role;
+use warifu_model::{Mark, Role};
 
 use crate::boards::Boards;
 use crate::capture::PacketEvent;
@@ -13,6 +13,7 @@ use crate::link::Path;
 use crate::memo::{Lossless, Memo};
 use crate::outcome::Outcome;
 use crate::recording::{Log, Recording};
+use crate::replay::{LoggedConnection, Replay, Replayed};
 use crate::route::End;
 use crate::turn::Turn;
 use crate::world::World;
@@ -42,7 +43,7 @@ pub fn simulate_packets(
     down: &[u64],
     seed: u64,
 ) -> Vec<PacketEvent> {
-    Simulator::new().run_logged(&model.clone().with_drops(up, down), seed)
+    Simulator::new().packets(&model.clone().with_drops(up, down), seed)
 }
 
 impl Simulator {
@@ -120,8 +121,8 @@ impl Simulator {
         }
     }
 
-    /// Runs one trial and keeps every packet that was put on the link.
-    fn run_logged(&mut self, model: &CaseModel, seed: u64) -> Vec<PacketEvent> {
+    /// Runs one trial: every packet that was put on the link, up to the end of its last episode.
+    pub fn packets(&mut self, model: &CaseModel, seed: u64) -> Vec<PacketEvent> {
         self.world.log = Some(Log::of(None));
         self.run(model, seed, &mut Outcome::default());
         self.world.log.take().unwrap_or_default().packets
@@ -143,6 +144,33 @@ impl Simulator {
         let log = self.world.log.take()?;
         let of = outcome.connections.get(connection).filter(|of| !of.failed)?;
         Some(Recording::new(model, self.instances.get(instance)?, log, of))
+    }
+
+    /// Runs one trial whose packets meet the fates of a connection that was measured, with the
+    /// lengths that its messages had; `None` where it comes to nothing. Of a model of
+    /// [`CaseModel::to_replay`] of one connection, whose carrier is TCP.
+    pub fn replay(
+        &mut self,
+        model: &CaseModel,
+        seed: u64,
+        logged: &LoggedConnection<'_>,
+    ) -> Option<Replayed> {
+        self.seed(model, seed);
+        for &(message, bytes) in logged.sizes {
+            if let Some(size) = self.sizes.get_mut(message as usize) {
+                *size = bytes;
+            }
+        }
+        self.world.replay = Some(Replay::new(logged.packets));
+        let mut outcome = Outcome::default();
+        self.run_seeded(model, seed, None, &mut outcome);
+        let replay = self.world.replay.take()?;
+        let outcome = outcome.connections.first().copied().filter(|of| !of.failed)?;
+        let ends_ns = outcome.marks[Mark::FirstResponse as usize];
+        let ends = (logged.ends_ns, ends_ns);
+        let (unmatched, same_retransmissions) =
+            replay.compare(logged.packets, ends, model.way_down_ns());
+        Some(Replayed { outcome, unmatched, same_retransmissions })
     }
 
     /// Notes how this trial without loss went.

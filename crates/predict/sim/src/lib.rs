@@ -27,6 +27,7 @@ mod profiles;
 mod program;
 mod random;
 mod recording;
+mod replay;
 mod resource;
 mod route;
 mod step_costs;
@@ -45,5 +46,6 @@ pub use operation_costs::{Lacking, OperationCost, PricedOperation, cost_uses, op
 pub use outcome::{ConnectionOutcome, Outcome};
 pub use random::{TrialSeeds, trial_seed};
 pub use recording::{Activity, Carried, CarrierTimer, Doing, Expiry, Recording, Sent};
+pub use replay::{Fate, LoggedConnection, LoggedPacket, Replayed, Unmatched};
 pub use route::Heading;
 pub use step_costs::{StepCost, step_costs};

@@ -12,6 +12,7 @@ use warifu_model::{BitsPerSecond, Link, Loss, Nanos};
 use crate::cost::Sampler;
 use crate::packet::{Packet, Transit};
 use crate::random::{Purpose, Stream, geometric};
+use crate::replay::Fate;
 use crate::route::Heading;
 use crate::time::Time;
 
@@ -106,6 +107,11 @@ impl PathModel {
                 .map(|(client, server)| [client, server]),
             interfaces,
         }
+    }
+
+    /// Propagation, ns, without jitter.
+    pub(crate) fn delay_ns(&self) -> u64 {
+        self.delay_ns
     }
 
     /// Whether nothing but independent losses depends on chance here.
@@ -273,6 +279,42 @@ impl Path {
             client_interface: client_interface as u32,
             server_interface: server_interface as u32,
         };
+        Some((arrival, transit))
+    }
+
+    /// As [`Path::carry`], for a packet whose fate on the link is known; without one it takes the
+    /// link's delay and is not lost.
+    #[cold]
+    pub(crate) fn carry_to_fate(
+        &mut self,
+        model: &PathModel,
+        now: u64,
+        (bytes, fate): (u32, Option<Fate>),
+    ) -> Option<(u64, Transit)> {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+        let [client_interface, server_interface] = match model.constant_interfaces {
+            Some(both) => both,
+            None => [self.interface(model, 0), self.interface(model, 1)],
+        };
+        let interfaces = client_interface + server_interface;
+        let delay_ns = match fate {
+            Some(Fate::Lost) => {
+                self.dropped += 1;
+                return None;
+            }
+            Some(Fate::Delivered { delay_ns }) => delay_ns,
+            None => model.delay_ns,
+        };
+        let (client_interface, server_interface) =
+            (client_interface as u32, server_interface as u32);
+        let transit =
+            Transit { sent: now, client_interface, server_interface, ..Transit::default() };
+        let mut arrival = now + interfaces + delay_ns;
+        if model.keep_order {
+            arrival = arrival.max(self.last_arrival);
+            self.last_arrival = arrival;
+        }
         Some((arrival, transit))
     }
 

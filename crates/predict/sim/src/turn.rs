@@ -71,7 +71,7 @@ impl<'a> Turn<'a> {
         let channel = &mut channels[place.channel as usize];
         let route = &channel.routes[place.end as usize];
         let heading = route.heading as usize;
-        let World { clocks, paths, log, .. } = &mut *self.world;
+        let World { clocks, paths, log, replay, .. } = &mut *self.world;
         let mut net = Net {
             clock: &clocks[usize::from(route.clock)],
             path: &mut paths[heading],
@@ -79,6 +79,7 @@ impl<'a> Turn<'a> {
             route,
             counters,
             log,
+            replay,
         };
         act(&mut channel.carrier, &mut net, sizes)
     }

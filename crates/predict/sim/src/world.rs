@@ -8,6 +8,7 @@ use crate::key_store::KeyStore;
 use crate::link::Path;
 use crate::random::{Purpose, Stream, mix};
 use crate::recording::Log;
+use crate::replay::Replay;
 use crate::resource::{Claimant, Resource};
 
 /// What all instances of a trial share.
@@ -33,6 +34,8 @@ pub(crate) struct World {
     pub granted: Option<Claimant>,
     /// What happens, where a trial is recorded; `None` in all others.
     pub log: Option<Log>,
+    /// The fates of packets, where a trial replays a measured connection; `None` in all others.
+    pub replay: Option<Replay>,
 }
 
 impl World {
@@ -52,6 +55,7 @@ impl World {
             shared: false,
             granted: None,
             log: None,
+            replay: None,
         }
     }
 

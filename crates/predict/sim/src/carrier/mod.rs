@@ -20,6 +20,7 @@ use crate::link::{Path, PathModel};
 use crate::packet::{Body, Packet};
 use crate::random::{Purpose, Stream};
 use crate::recording::Log;
+use crate::replay::Replay;
 use crate::route::{End, Heading, Route};
 use coap::{Coap, CoapModel};
 use tcp::wire::SYN;
@@ -130,6 +131,7 @@ pub(crate) struct Net<'a> {
     pub route: &'a Route,
     pub counters: &'a mut Counters,
     pub log: &'a mut Option<Log>,
+    pub replay: &'a mut Option<Replay>,
 }
 
 /// A carrier compiled for a case.
@@ -258,7 +260,13 @@ impl Net<'_> {
             };
             self.counters[counter as usize] += 1;
         }
-        let arrives = self.path.carry(self.model, route.heading, now, bytes);
+        let arrives = match self.replay {
+            None => self.path.carry(self.model, route.heading, now, bytes),
+            Some(replay) => {
+                let fate = replay.fate(route.heading, &body, now);
+                self.path.carry_to_fate(self.model, now, (bytes, fate))
+            }
+        };
         if self.log.is_some() {
             self.note(bytes, again, &body, arrives.as_ref().map(|(arrival, _)| *arrival));
         }
