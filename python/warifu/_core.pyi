@@ -347,6 +347,34 @@ def device_measures_ciphers(profile: Profile, aead: str | None = None) -> bool:
 def primitives() -> list[str]:
     """The names of all primitives that a device profile may have a cost for: hash.sha-512, .."""
 
+def varying_messages(study: Study, index: int) -> list[tuple[int, bool, str, int, int]]:
+    """The messages of a case whose lengths depend on chance, in the order of the trace: number,
+    whether the client sends it, name, shortest and longest length (B).
+
+    Raises WarifuError for a case that is not one TCP connection.
+    """
+
+def replay(
+    study: Study,
+    index: int,
+    trials: list[int],
+    ends_ns: list[int],
+    sizes: list[list[tuple[int, int]]],
+    packets: dict[str, list[Any]],
+) -> dict[str, list[int | None]]:
+    """Simulates measured connections of a case, each packet with the fate that it met on the link.
+
+    `trials`, `ends_ns` (when the first response came, from connect() on) and `sizes` (number and
+    length of each message that varies) have an entry a connection. `packets` has lists of equal
+    length, ordered by trial: `trial`, `down`, `at_ns`, `seq`, `len`, `ack`, `flags`, and
+    `delay_ns`, negative for a lost packet.
+
+    Returns, a connection each, None for one that came to nothing: `replayed_ns`, `same_sequence`
+    (1 where both halves sent the same segments again), and how many packets one half has and the
+    other not: `only_simulated`, `only_logged`, `acknowledgements`. Raises WarifuError for a case
+    that is not one TCP connection.
+    """
+
 def predict(
     study: Study,
     out_dir: str | PathLike[str],

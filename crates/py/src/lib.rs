@@ -15,6 +15,7 @@ mod missing;
 mod modem;
 mod observations;
 mod predict;
+mod replay;
 mod study;
 mod tls;
 mod units;
@@ -62,6 +63,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(modem::modem_channel_opened, module)?)?;
     module.add_function(wrap_pyfunction!(modem::modem_channel_closed, module)?)?;
     module.add_function(wrap_pyfunction!(predict::predict, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::varying_messages, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(observations::write_observations, module)?)?;
     module.add_function(wrap_pyfunction!(observations::begin_manifest, module)?)?;
     module.add_function(wrap_pyfunction!(observations::read_manifest, module)?)?;
