@@ -26,6 +26,8 @@ FILE_NAME = "manifest.json"
 TIMELINES = "timelines.json"
 #: What a connection takes on each board (crates/core/results/src/boards.rs).
 BOARDS = "boards.json"
+#: Connections by what their clients know of losses (crates/core/results/src/strata.rs).
+STRATA = "strata.json"
 
 #: The halves of a tally, which are also the names of their folders below a study's.
 PREDICTED, MEASURED = "predicted", "measured"
@@ -128,7 +130,7 @@ def check_files(path: Path, manifest: dict[str, Any], parts: list[Path]) -> None
     """
     listed = manifest.get("files") or {}
     here = {f"observations/{part.name}" for part in parts}
-    here |= {name for name in (TIMELINES, BOARDS) if (path / name).exists()}
+    here |= {name for name in (TIMELINES, BOARDS, STRATA) if (path / name).exists()}
     for name in sorted(listed.keys() - here):
         raise ResultsDamaged(
             f"{path / name}: is missing, but manifest.json lists it: {_again(path)}"
