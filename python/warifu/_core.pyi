@@ -347,9 +347,10 @@ def device_measures_ciphers(profile: Profile, aead: str | None = None) -> bool:
 def primitives() -> list[str]:
     """The names of all primitives that a device profile may have a cost for: hash.sha-512, .."""
 
-def varying_messages(study: Study, index: int) -> list[tuple[int, bool, str, int, int]]:
+def varying_messages(study: Study, index: int) -> list[tuple[int, bool, str, int, int, int]]:
     """The messages of a case whose lengths depend on chance, in the order of the trace: number,
-    whether the client sends it, name, shortest and longest length (B).
+    whether the client sends it, name, how many of that name this end sent before, shortest and
+    longest length (B).
 
     Raises WarifuError for a case that is not one TCP connection.
     """
@@ -369,8 +370,8 @@ def replay(
     length, ordered by trial: `trial`, `down`, `at_ns`, `seq`, `len`, `ack`, `flags`, and
     `delay_ns`, negative for a lost packet.
 
-    Returns, a connection each, None for one that came to nothing: `replayed_ns`, `same_sequence`
-    (1 where both halves sent the same segments again), and how many packets one half has and the
+    Returns, a connection each, None for one that came to nothing: `replayed_ns`, `client_bytes`
+    and `server_bytes` (what each wrote until the response), `same_sequence` (1 where both halves sent the same segments again), and how many packets one half has and the
     other not: `only_simulated`, `only_logged`, `acknowledgements`. Raises WarifuError for a case
     that is not one TCP connection.
     """

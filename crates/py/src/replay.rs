@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Replaying what the lab's link did to measured connections.
 
+use std::collections::HashMap;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -12,8 +14,9 @@ use crate::error::warifu_error;
 use crate::study::{Study, case};
 
 /// A message whose length depends on chance, as Python sees it: its number in the trace, whether
-/// the client sends it, its name, its shortest and its longest length, B.
-type VaryingMessage = (u32, bool, String, u32, u32);
+/// the client sends it, its name, how many of that name this end sent before, its shortest and its
+/// longest length, B.
+type VaryingMessage = (u32, bool, String, u32, u32, u32);
 
 /// The messages of a case whose lengths depend on chance, in the order of the trace.
 #[pyfunction]
@@ -21,13 +24,19 @@ pub(crate) fn varying_messages(study: &Study, index: usize) -> PyResult<Vec<Vary
     let case = replayable(study, index)?;
     let scenario =
         scenario(case).map_err(|error| warifu_error(format!("{}: {error}", study.study.file)))?;
+    let mut before: HashMap<(bool, &str), u32> = HashMap::new();
+    let mut varying = Vec::new();
     let messages = scenario.episodes.iter().flat_map(|episode| &episode.trace.messages);
-    let varying = (0..).zip(messages).filter(|(_, of)| of.bytes.most() > of.bytes.fixed);
-    let view = |(number, of): (u32, &warifu_trace::Message)| {
+    for (number, of) in (0..).zip(messages) {
         let client = of.from.role == Role::Client;
-        (number, client, of.label.clone(), of.bytes.fixed, of.bytes.most())
-    };
-    Ok(varying.map(view).collect())
+        let count = before.entry((client, &of.label)).or_default();
+        if of.bytes.most() > of.bytes.fixed {
+            let label = of.label.clone();
+            varying.push((number, client, label, *count, of.bytes.fixed, of.bytes.most()));
+        }
+        *count += 1;
+    }
+    Ok(varying)
 }
 
 /// Simulates measured connections of a case, each with the fates of its packets.
@@ -77,6 +86,9 @@ pub(crate) fn replay<'py>(
         "replayed_ns",
         column(&|of| whole.map_or(0, |metric| of.outcome.value(metric))),
     )?;
+    let bytes = |metric: Metric| column(&|of| of.outcome.value(metric));
+    answer.set_item("client_bytes", bytes(Metric::BytesClientSent))?;
+    answer.set_item("server_bytes", bytes(Metric::BytesServerSent))?;
     answer.set_item("same_sequence", column(&|of| u64::from(of.same_retransmissions)))?;
     answer.set_item("only_simulated", column(&|of| of.unmatched.only_simulated.into()))?;
     answer.set_item("only_logged", column(&|of| of.unmatched.only_logged.into()))?;
