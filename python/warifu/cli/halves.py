@@ -144,6 +144,14 @@ def _detail(progress: Progress) -> str:
     return "; ".join([*words, progress.label] if progress.label else words)
 
 
+def _registered(folder: Path) -> dict[str, Any]:
+    """What the measured half keeps of the prediction that is there before it is begun."""
+    from warifu.results.registration import registered
+
+    found = registered(folder / "predicted")
+    return {} if found is None else {"registered": found}
+
+
 def _measure(loaded: Loaded, target: Path, trials: int | None, rate: float | None) -> Summary:
     from warifu import lab, study
 
@@ -168,7 +176,7 @@ def _measure(loaded: Loaded, target: Path, trials: int | None, rate: float | Non
             target,
             progress=tell,
             trials=trials,
-            manifest=provenance.manifest(loaded, "measured"),
+            manifest=provenance.manifest(loaded, "measured") | _registered(target.parent),
             settings=None if rate is None else lab.Settings(rate_per_second=rate),
             stand_ins={
                 name: lab.StandIn(timing, agent)

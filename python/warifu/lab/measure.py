@@ -202,6 +202,8 @@ class _Run:
             _refuse_mixture(self._store.folder, earlier, base, versions)
             for key in ("run_id", "started", "link_reports", "files", "cells", "rejections"):
                 base[key] = earlier.get(key, base[key])
+            # What was predicted after it was begun was not registered.
+            base["registered"] = earlier.get("registered")
             base["machine"]["tcp"] = earlier.get("machine", {}).get("tcp", {})
         self._evidence = {case["case_id"]: case["evidence"] for case in base["cases"]}
         base["evidence"] = sorted({self._evidence.get(key, "assumed") for key in self._cases})

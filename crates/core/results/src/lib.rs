@@ -35,7 +35,9 @@ pub use costs::CostUsed;
 pub use error::ResultsError;
 pub use figures::{FigureUsed, What};
 pub use folder::{FolderWriter, Written, replace_folder};
-pub use manifest::{CaseUsed, Half, Manifest, ProfileUsed, SCHEMA_VERSION, StandIn, StudyUsed};
+pub use manifest::{
+    CaseUsed, Half, Manifest, ProfileUsed, Registered, SCHEMA_VERSION, StandIn, StudyUsed,
+};
 pub use part::write_part;
 pub use rows::{CaseRows, Row, Rows, Span, Weights};
 pub use run::RunFacts;

@@ -111,6 +111,9 @@ pub struct Manifest {
     /// Parts that were rejected before their results were seen; measured half only.
     #[serde(default)]
     pub rejections: Vec<Value>,
+    /// The prediction that was there before the measurement was begun; measured half only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registered: Option<Registered>,
     /// Why a case was not predicted or measured, by its label.
     #[serde(default)]
     pub skipped: BTreeMap<String, String>,
@@ -144,6 +147,22 @@ pub enum Half {
     Board,
     /// Neither: one command with a probe in it.
     Profiled,
+}
+
+/// A prediction, as a measurement that begins finds it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Registered {
+    /// Names the prediction's run.
+    pub run_id: String,
+    /// The predictor's commit, where known.
+    pub commit: Option<String>,
+    /// Whether its sources differed from that commit.
+    pub dirty: Option<bool>,
+    /// When the prediction was finished.
+    pub finished: Option<String>,
+    /// SHA-256 of its manifest, which has that of every file.
+    pub manifest_sha256: String,
 }
 
 /// A machine that came with Warifu in the place of one that was never calibrated, or not for the

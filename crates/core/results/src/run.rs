@@ -126,6 +126,7 @@ impl Manifest {
             link_reports: Map::new(),
             cells: Map::new(),
             rejections: Vec::new(),
+            registered: None,
             skipped: BTreeMap::new(),
             without_costs: Vec::new(),
             stands_in: None,

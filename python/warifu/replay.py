@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Replays measured connections in the simulator: each packet meets the fate that the lab's link
+logged for it.
+
+Both halves then lost the same packets, so what they differ by is the simulator's error and not the
+luck of the link. `write` puts the pairs of times beside the halves as `replay.json`; comparing and
+reporting read them (`warifu.compare.replay`).
+"""
+
+from __future__ import annotations
+
+import bisect
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from warifu import _core, provenance
+from warifu.files import replacing
+from warifu.printable import printable
+from warifu.results import MEASURED, PREDICTED, Results, ResultsError
+from warifu.results.packets import Messages, PacketLog
+from warifu.study import COMMAND_LINE
+
+FILE_NAME = "replay.json"
+VERSION = 1
+
+#: Gets cases done and cases in all.
+Progress = Callable[[int, int], object]
+
+
+class ReplayRefused(Exception):  # noqa: N818 - what happened, not what it is
+    """A log that does not belong to what is replayed; its text is one line that names both."""
+
+
+@dataclass(frozen=True)
+class _Connections:
+    """The measured connections of a case that did not fail, by trial."""
+
+    trials: list[int]
+    parts: list[int]
+    measured_ns: list[int]
+    client_bytes: list[int]
+    server_bytes: list[int]
+
+
+def write(folder: Path, progress: Progress = lambda done, of: None) -> Path | None:
+    """Replays every measured case of a study's results that has a packet log, and writes
+    `replay.json` into ``folder``; None where nothing was logged.
+
+    Raises ReplayRefused for a log, or a prediction, that is not of what was measured, ResultsError
+    for halves that cannot be read, and OSError where the file cannot be written.
+    """
+    predicted, measured = Results.open(folder / PREDICTED), Results.open(folder / MEASURED)
+    log = PacketLog.open(measured.path, measured.manifest)
+    if log is None:
+        return None
+    study = _study(predicted)
+    place = {case.id: index for index, case in enumerate(study.cases)}
+    cases = [one for one in measured.cases if one in place and log.has(one)]
+    found = {}
+    for done, case_id in enumerate(cases):
+        progress(done, len(cases))
+        found[case_id] = _case(study, place[case_id], measured, case_id, log)
+    progress(len(cases), len(cases))
+    value = {
+        "version": VERSION,
+        "predicted_run": predicted.run_id,
+        "measured_run": measured.run_id,
+        "cases": found,
+    }
+    target = folder / FILE_NAME
+    with replacing(target) as file:
+        file.write(json.dumps(value, separators=(",", ":")).encode() + b"\n")
+    return target
+
+
+def _study(predicted: Results) -> _core.Study:
+    """The study as it was predicted, from the manifest alone."""
+    manifest = predicted.manifest
+    commit, dirty = provenance.version()
+    made_by = (manifest.get("commit"), manifest.get("dirty"))
+    if commit is not None and made_by[0] is not None and made_by != (commit, dirty):
+        raise ReplayRefused(
+            f"{predicted.path}: was predicted by commit {_short(*made_by)}, and this is "
+            f"{_short(commit, dirty)}, which may predict otherwise: run `warifu predict` again"
+        )
+    study = manifest["study"]
+    profiles = [
+        (one["kind"], one["name"], one["text"], one["name"]) for one in manifest["profiles"]
+    ]
+    overrides = [(str(key), str(value)) for key, value in study.get("overrides") or []]
+    try:
+        if study.get("file") == COMMAND_LINE:
+            return _core.Study.from_choices(overrides, profiles)
+        return _core.Study.parse(study["text"], str(study.get("file")), profiles, overrides)
+    except _core.WarifuError as error:
+        raise ResultsError(f"{predicted.path}/manifest.json: {error}") from None
+
+
+def _short(commit: str | None, dirty: bool | None) -> str:
+    return f"{(commit or '?')[:8]}{' with changes' if dirty else ''}"
+
+
+def _case(
+    study: _core.Study, index: int, measured: Results, case_id: str, log: PacketLog
+) -> dict[str, list[Any]]:
+    connections = _connections(measured, case_id)
+    packets = log.packets(case_id)
+    missing = sorted(set(connections.trials) - set(packets["trial"].unique().to_list()))
+    if missing:
+        raise ReplayRefused(
+            f"{printable(str(log.path))}: has no packet of trial {missing[0]} of case {case_id}, "
+            f"which {measured.run_id} measured: the log is of another run"
+        )
+    replayed = _core.replay(
+        study,
+        index,
+        connections.trials,
+        connections.measured_ns,
+        _sizes(study, index, log.messages(case_id), connections.trials),
+        {name: packets[name].to_list() for name in packets.columns},
+    )
+    _refuse_another_trace(connections, replayed, measured, case_id)
+    unmatched = zip(replayed["only_simulated"], replayed["only_logged"], strict=True)
+    return {
+        "trials": connections.trials,
+        "part": connections.parts,
+        "measured_ns": connections.measured_ns,
+        "replayed_ns": replayed["replayed_ns"],
+        "same_sequence": [same == 1 for same in replayed["same_sequence"]],
+        "divergent": [ours is None or (ours or 0) + (logged or 0) > 0 for ours, logged in unmatched],
+        "acknowledgements": replayed["acknowledgements"],
+    }
+
+
+def _refuse_another_trace(
+    connections: _Connections,
+    replayed: dict[str, list[int | None]],
+    measured: Results,
+    case_id: str,
+) -> None:
+    """Raises ReplayRefused where the simulator's messages are not those that were sent."""
+    for end, sent in (("client", connections.client_bytes), ("server", connections.server_bytes)):
+        pairs = zip(connections.trials, sent, replayed[f"{end}_bytes"], strict=True)
+        for trial, theirs, ours in pairs:
+            if ours is not None and ours != theirs:
+                raise ReplayRefused(
+                    f"{measured.path}: in trial {trial} of case {case_id} the {end} sent "
+                    f"{theirs:,} B, and the trace of this prediction has {ours:,} B: "
+                    "they are not the same exchange"
+                )
+
+
+def _connections(measured: Results, case_id: str) -> _Connections:
+    names = [measured.whole(case_id), "bytes.client_sent", "bytes.server_sent"]
+    rows = measured.rows(case_id).filter(pl.col("metric").is_in(names) & pl.col("stage").is_null())
+    table = rows.pivot("metric", index="trial", values="value").drop_nulls().sort("trial")
+    trials, *values = (table[name].cast(pl.Int64).to_list() for name in ("trial", *names))
+    begins = _part_beginnings(measured, case_id)
+    return _Connections(trials, [bisect.bisect_right(begins, one) - 1 for one in trials], *values)
+
+
+def _part_beginnings(measured: Results, case_id: str) -> list[int]:
+    """The first trial of each part of a cell, ascending."""
+    cell = (measured.manifest.get("cells") or {}).get(case_id) or {}
+    return sorted(int(part["first_trial"]) for part in cell.get("parts") or []) or [0]
+
+
+def _sizes(
+    study: _core.Study,
+    index: int,
+    told: dict[int, Messages],
+    trials: list[int],
+) -> list[list[tuple[int, int]]]:
+    """The length of every message that varies, as the client told it."""
+    varying = _core.varying_messages(study, index)
+    sizes = []
+    for trial in trials:
+        found = []
+        for number, client, name, before, _, _ in varying:
+            messages = told.get(trial, {}).get("client" if client else "server", [])
+            lengths = [length for other, length in messages if other == name]
+            if before < len(lengths):
+                found.append((number, lengths[before]))
+        sizes.append(found)
+    return sizes

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Pre-registration: a measured half names the prediction that was there before it was begun.
+
+A prediction made afterwards, by a predictor that may have been changed by what was seen, is no
+test of it; comparing says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from warifu.results.manifest import ResultsError, read_manifest
+
+_KEPT = ("run_id", "commit", "dirty", "finished", "manifest_sha256")
+
+
+def registered(predicted: Path) -> dict[str, Any] | None:
+    """What a measured half that is about to begin keeps of the prediction at a folder: its run,
+    the predictor's commit, when it was finished, and the SHA-256 of its manifest, which has that of
+    every file. None where there is no whole prediction."""
+    try:
+        manifest = read_manifest(predicted)
+    except ResultsError:
+        return None
+    return {key: manifest.get(key) for key in _KEPT} if manifest.get("complete") else None
+
+
+def was_before(predicted: Mapping[str, Any], measured: Mapping[str, Any]) -> bool:
+    """Whether a prediction, by its manifest, is the one that was there before the measurement."""
+    found = measured.get("registered") or {}
+    return bool(found) and found.get("run_id") == predicted.get("run_id")
