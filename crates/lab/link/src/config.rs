@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use warifu_model::{BitsPerSecond, Link, Loss, Nanos, Probability};
 
 /// The least MTU that a case may have.
@@ -59,6 +60,9 @@ pub struct Config {
     /// The largest share of late packets with which a report is still accepted, from 0 to 1.
     #[serde(default = "default_late_fraction_max")]
     pub late_fraction_max: Probability,
+    /// A new file for what became of each packet (see `packet_log`); absent: none.
+    #[serde(default)]
+    pub packet_log: Option<PathBuf>,
     /// The impairments.
     #[serde(default)]
     pub link: LinkConfig,
@@ -162,6 +166,7 @@ impl Config {
             realtime: true,
             lateness_bound: default_lateness_bound(),
             late_fraction_max: default_late_fraction_max(),
+            packet_log: None,
             link: LinkConfig::default(),
         }
     }
@@ -211,6 +216,11 @@ impl Config {
             })?;
         }
         check_probability("late_fraction_max", self.late_fraction_max)?;
+        if let Some(path) = &self.packet_log {
+            demand(path.file_name().is_some(), || {
+                format!("packet_log is {path:?}: expected the name of a new file")
+            })?;
+        }
         self.link.check()
     }
 
@@ -418,7 +428,7 @@ mod tests {
         let text = r#"{"name_a":"a","name_b":"b","address_a":"10.1.2.3","address_b":"10.1.2.4",
             "device_a":"left","device_b":"right","mtu":1280,"seed":18446744073709551615,
             "congestion_control":"cubic","initcwnd":10,"realtime":false,"lateness_bound_ns":1,
-            "late_fraction_max":0,"link":{"delay_a_to_b_ns":1,"delay_b_to_a_ns":2,
+            "late_fraction_max":0,"packet_log":"/tmp/packets","link":{"delay_a_to_b_ns":1,"delay_b_to_a_ns":2,
             "jitter_ns":[0,5,5],"keep_order":false,"rate_a_to_b_bps":3,"rate_b_to_a_bps":null,
             "queue_bytes":4,"queue_packets":5,"loss":{"kind":"gilbert_elliott","good_to_bad":0.1,
             "bad_to_good":0.2,"loss_good":0,"loss_bad":1}}}"#;
@@ -472,6 +482,7 @@ mod tests {
             (r#""congestion_control":"cubic mtu 9""#, "congestion_control is"),
             (r#""initcwnd":0"#, "initcwnd is 0"),
             (r#""late_fraction_max":2"#, "late_fraction_max is 2"),
+            (r#""packet_log":"""#, "packet_log is \"\": expected the name of a new file"),
         ] {
             let message = with(rest);
             assert!(message.contains(expected), "{rest}: {message}");

@@ -10,6 +10,7 @@ use crate::config::{Config, LinkConfig};
 use crate::delay_line::DelayLine;
 use crate::error::LinkError;
 use crate::impairment::{Arrival, Cause, Fate, Path, carries_tcp};
+use crate::packet_log::{Logged, LoggedFate, PacketLog};
 use crate::random::{Direction, Streams};
 use crate::report::{Edge, Window};
 use crate::tun::Tun;
@@ -70,6 +71,7 @@ pub(crate) struct Forwarder {
     devices: [Tun; 2],
     lanes: [Lane; 2],
     pool: Pool,
+    log: Option<PacketLog>,
     window: Box<Window>,
     lateness_bound: Nanos,
     mtu: usize,
@@ -104,9 +106,9 @@ impl Forwarder {
     pub(crate) fn new(
         config: &Config,
         devices: [Tun; 2],
+        log: Option<PacketLog>,
         wake: Arc<OwnedFd>,
         requests: Receiver<Request>,
-        window: Box<Window>,
     ) -> Result<Forwarder, LinkError> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|error| LinkError::os("epoll_create", error))?;
@@ -123,7 +125,8 @@ impl Forwarder {
             devices,
             lanes: Direction::BOTH.map(|direction| Lane::new(&config.link, config.seed, direction)),
             pool: Pool::new(mtu),
-            window,
+            log,
+            window: Box::default(),
             lateness_bound: config.lateness_bound,
             mtu,
             seed: config.seed,
@@ -237,26 +240,36 @@ impl Forwarder {
             None => Some(now),
         };
         counters.unstamped += u64::from(stamp.is_none());
-        if packet.length > self.mtu {
-            counters.oversize += 1;
-            return self.pool.give(packet.buffer);
-        }
         let Lane { path, streams, line, last_arrival } = &mut self.lanes[direction.index()];
         // Two processors may stamp packets in one order and queue them in the other, a moment
         // later.
         *last_arrival = stamp.unwrap_or(now).max(*last_arrival);
-        let arrival = Arrival { bytes, tcp: carries_tcp(content) };
-        let cause = match path.arrive(*last_arrival, arrival, streams) {
-            Fate::Deliver(due) if due <= now && line.is_empty() => {
-                return self.deliver(direction, due, now, packet);
+        let arrival = *last_arrival;
+        let mut note = |due: Nanos, fate: LoggedFate| {
+            if let Some(log) = &mut self.log {
+                log.note(&Logged { packet: content, direction, arrival, due, fate });
             }
-            Fate::Deliver(due) if self.pool.has_room() => return line.push(due, packet),
-            Fate::Deliver(_) => &mut counters.dropped_by_overload,
-            Fate::Drop(Cause::Loss) => &mut counters.dropped_by_loss,
-            Fate::Drop(Cause::Script) => &mut counters.dropped_by_script,
-            Fate::Drop(Cause::Queue) => &mut counters.dropped_by_queue,
+        };
+        let (cause, fate) = if packet.length > self.mtu {
+            (&mut counters.oversize, LoggedFate::Oversize)
+        } else {
+            match path.arrive(arrival, Arrival { bytes, tcp: carries_tcp(content) }, streams) {
+                Fate::Deliver(due) if due <= now && line.is_empty() => {
+                    note(due, LoggedFate::Delivered);
+                    return self.deliver(direction, due, now, packet);
+                }
+                Fate::Deliver(due) if self.pool.has_room() => {
+                    note(due, LoggedFate::Delivered);
+                    return line.push(due, packet);
+                }
+                Fate::Deliver(_) => (&mut counters.dropped_by_overload, LoggedFate::Overload),
+                Fate::Drop(Cause::Loss) => (&mut counters.dropped_by_loss, LoggedFate::Loss),
+                Fate::Drop(Cause::Script) => (&mut counters.dropped_by_script, LoggedFate::Script),
+                Fate::Drop(Cause::Queue) => (&mut counters.dropped_by_queue, LoggedFate::Queue),
+            }
         };
         *cause += 1;
+        note(Nanos::ZERO, fate);
         self.pool.give(packet.buffer);
     }
 
@@ -316,6 +329,9 @@ impl Forwarder {
     /// Closes the window, sends it to whoever asked, and opens `fresh`.
     fn turn_over(&mut self, mut fresh: Box<Window>, reply: &SyncSender<Box<Window>>) {
         let edge = self.edge();
+        if let Some(log) = &mut self.log {
+            log.flush();
+        }
         fresh.start = edge;
         fresh.seed = self.seed;
         let mut closed = std::mem::replace(&mut self.window, fresh);

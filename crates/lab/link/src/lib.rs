@@ -22,6 +22,7 @@ pub mod jitter;
 mod link;
 pub mod loss;
 pub mod netns;
+pub mod packet_log;
 pub mod queue;
 pub mod random;
 pub mod report;

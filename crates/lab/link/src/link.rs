@@ -4,6 +4,7 @@
 use crate::config::{Command, Config, LinkConfig};
 use crate::error::LinkError;
 use crate::forward::{Forwarder, Request};
+use crate::packet_log::{self, LogFile, PacketLog};
 use crate::random::Direction;
 use crate::report::{Judge, Report, Scheduler, Window};
 use crate::sys;
@@ -28,6 +29,7 @@ pub struct Link {
     wake: Arc<OwnedFd>,
     thread: Option<JoinHandle<Result<(), LinkError>>>,
     judge: Judge,
+    log: Option<LogFile>,
 }
 
 /// What [`run`] tells as it goes.
@@ -74,6 +76,11 @@ impl Link {
             [Tun::open(config, Direction::AToB)?, Tun::open(config, Direction::BToA)?];
         let mut warnings: Vec<String> =
             devices.iter_mut().flat_map(|tun| std::mem::take(&mut tun.warnings)).collect();
+        // Last, so that no other mistake leaves an empty file.
+        let (log, file) = match config.packet_log.as_deref().map(packet_log::create).transpose()? {
+            Some((log, file)) => (Some(log), Some(file)),
+            None => (None, None),
+        };
         let kernel_stamps = devices.iter().all(|tun| tun.stamps.is_some());
         let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
         let wake = Arc::new(
@@ -84,7 +91,7 @@ impl Link {
         let thread = std::thread::Builder::new().name("warifu-link".to_owned()).spawn({
             let (config, wake) = (config.clone(), Arc::clone(&wake));
             move || {
-                let result = forward(&config, devices, wake, receiver, &ready);
+                let result = forward(&config, devices, log, wake, receiver, &ready);
                 when_down();
                 result
             }
@@ -104,7 +111,7 @@ impl Link {
             kernel,
             warnings,
         };
-        Ok(Link { requests, wake, thread: Some(thread), judge })
+        Ok(Link { requests, wake, thread: Some(thread), judge, log: file })
     }
 
     /// Reports on the window since the last report, and opens a new one.
@@ -158,7 +165,11 @@ impl Link {
         // The eventfd's count only ever holds a few, so the write cannot find it full.
         let _ = rustix::io::write(&*self.wake, &1_u64.to_ne_bytes());
         match answer.recv() {
-            Ok(window) if sent => Ok(window.report(&self.judge)),
+            Ok(window) if sent => {
+                // Not on the forwarding thread, which must not wait for a disk.
+                self.log.as_ref().map_or(Ok(()), LogFile::wait)?;
+                Ok(window.report(&self.judge))
+            }
             _ => Err(self.down().err().unwrap_or(LinkError::Stopped)),
         }
     }
@@ -215,12 +226,13 @@ pub fn run(
 fn forward(
     config: &Config,
     devices: [Tun; 2],
+    log: Option<PacketLog>,
     wake: Arc<OwnedFd>,
     requests: Receiver<Request>,
     ready: &SyncSender<(Scheduler, Vec<String>)>,
 ) -> Result<(), LinkError> {
     let granted = ask_for_realtime(config.realtime);
-    let forwarder = Forwarder::new(config, devices, wake, requests, Box::default())?;
+    let forwarder = Forwarder::new(config, devices, log, wake, requests)?;
     // The starter waits for this, so it is there.
     let _ = ready.send(granted);
     forwarder.run()

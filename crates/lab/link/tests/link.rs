@@ -11,6 +11,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::ExitCode;
 use warifu_link::loss::LossState;
+use warifu_link::packet_log::RECORD_BYTES;
 use warifu_link::queue::serialisation_time;
 use warifu_link::random::{Direction, Streams};
 use warifu_link::report::DirectionReport;
@@ -161,6 +162,51 @@ fn drop_script_drops_its_segments() {
     conserved(&report.b_to_a);
 }
 
+/// Each packet of a connection is in the log, in the order in which the link got it, with its fate
+/// and its delay.
+fn log_tells_each_packets_fate() {
+    let ends = Ends::new();
+    let folder = std::env::temp_dir().join(format!("warifu-link-log-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let path = folder.join("packets");
+    let script = LinkConfig {
+        delay_a_to_b: HALF,
+        delay_b_to_a: HALF,
+        drop_script_a_to_b: vec![0, 3],
+        ..LinkConfig::default()
+    };
+    let config = Config { packet_log: Some(path.clone()), ..ends.config(script) };
+    let mut link = Link::start(&config).unwrap();
+    let (mut client, mut server) = tcp(&ends);
+    client.write_all(b"hello").unwrap();
+    let mut text = [0_u8; 5];
+    server.read_exact(&mut text).unwrap();
+    let ports = [client.local_addr().unwrap().port(), server.local_addr().unwrap().port()];
+    let report = link.report().unwrap();
+    let content = std::fs::read(&path).unwrap();
+    let records: Vec<&[u8]> = content[16..].chunks(RECORD_BYTES).collect();
+    let (a, b) = (&report.a_to_b.counters, &report.b_to_a.counters);
+    assert_eq!(records.len() as u64, a.packets_in + b.packets_in);
+    let number =
+        |record: &[u8], at: usize| u64::from_le_bytes(record[at..at + 8].try_into().unwrap());
+    for record in &records {
+        let found = [28, 30].map(|at| u16::from_le_bytes([record[at], record[at + 1]]));
+        assert_eq!((found, record[37]), (ports, 6));
+        let (arrival, due) = (number(record, 0), number(record, 8));
+        assert_eq!(due, if record[39] == 0 { arrival + HALF.0 } else { 0 });
+    }
+    // SYN, SYN again, ACK, data, data again: the first and the fourth are dropped by the script.
+    let up: Vec<(u8, u8)> =
+        records.iter().filter(|r| r[38] == 0).map(|r| (r[39], r[32])).take(5).collect();
+    assert_eq!(up, [(2, 0), (0, 0), (0, 0), (2, 5), (0, 5)]);
+    let error = Link::start(&config).unwrap_err().to_string();
+    assert!(error.contains("device") && error.contains("exists"), "{error}");
+    link.stop().unwrap();
+    let error = Link::start(&config).unwrap_err().to_string();
+    assert!(error.starts_with("creating packet_log"), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 fn set_flushes_packets_under_way() {
     let ends = Ends::new();
     let far = LinkConfig { delay_a_to_b: Nanos::from_secs(3_600), ..LinkConfig::default() };
@@ -249,6 +295,7 @@ fn main() -> ExitCode {
         trial!(jitter_with_and_without_keep_order, needs_root: true),
         trial!(full_queue_drops_newest_and_rate_is_a_ceiling, needs_root: true),
         trial!(drop_script_drops_its_segments, needs_root: true),
+        trial!(log_tells_each_packets_fate, needs_root: true),
         trial!(set_flushes_packets_under_way, needs_root: true),
         trial!(routes_are_configured_and_stop_removes_devices, needs_root: true),
         trial!(start_errors_name_the_fix, needs_root: true),

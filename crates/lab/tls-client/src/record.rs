@@ -206,15 +206,16 @@ pub(crate) fn run(
 /// Counts what one end sends, from the message callback.
 struct Tally {
     from: From,
+    messages: Mutex<Messages>,
+}
+
+/// The messages of one direction, as the message callback tells of them.
+#[derive(Debug)]
+pub(crate) struct Messages {
     tls: TlsVersion,
     /// What protection adds to a record's content.
     overhead_bytes: usize,
-    state: Mutex<TallyState>,
-}
-
-#[derive(Default)]
-struct TallyState {
-    sent: Vec<Sent>,
+    pub(crate) all: Vec<Counted>,
     /// Records whose message has not been reported yet; application data never is.
     records: usize,
     wire_bytes: usize,
@@ -222,11 +223,14 @@ struct TallyState {
     plain_bytes: usize,
 }
 
-struct Sent {
-    name: &'static str,
+/// A message that was counted. One that shares its record with the message before has no bytes on
+/// the wire of its own; OpenSSL sends none such.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    pub(crate) name: &'static str,
     record_count: usize,
     handshake_bytes: usize,
-    wire_bytes: usize,
+    pub(crate) wire_bytes: usize,
     signature_bytes: Option<usize>,
 }
 
@@ -248,45 +252,20 @@ pub const fn record_overhead_bytes(suite: CipherSuite) -> usize {
 
 impl Watch for Tally {
     fn message(&self, sent: bool, content: Content, bytes: &[u8]) {
-        if !sent {
-            return;
-        }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match content {
-            Content::RecordHeader => {
-                if let Some(length) = record_length(bytes) {
-                    state.records += 1;
-                    state.wire_bytes += RECORD_HEADER_BYTES + length;
-                    state.plain_bytes = length.saturating_sub(self.overhead_bytes);
-                    // A TLS 1.3 record says 23 outside whatever it holds; the type inside
-                    // is reported next.
-                    if bytes[0] == APPLICATION_DATA && self.tls == TlsVersion::Tls12 {
-                        state.flush_application_data();
-                    }
-                }
-            }
-            Content::InnerType if bytes == [APPLICATION_DATA] => state.flush_application_data(),
-            Content::Handshake => {
-                let name = message_name(bytes);
-                let signature = signature_bytes(name, bytes);
-                state.flush(name, bytes.len(), signature);
-            }
-            Content::ChangeCipherSpec => state.flush("ChangeCipherSpec", bytes.len(), None),
-            Content::Alert => state.flush("Alert", bytes.len(), None),
-            _ => {}
+        if sent {
+            self.messages.lock().unwrap_or_else(PoisonError::into_inner).note(content, bytes);
         }
     }
 }
 
 impl Tally {
     fn new(from: From, suite: CipherSuite) -> Arc<Self> {
-        let overhead_bytes = record_overhead_bytes(suite);
-        Arc::new(Self { from, tls: suite.tls(), overhead_bytes, state: Mutex::default() })
+        Arc::new(Self { from, messages: Mutex::new(Messages::new(suite, 0)) })
     }
 
     /// The messages of a flight, matched to its write calls by their place in the stream.
     fn take(&self, first_write: usize, writes: &[Vec<u8>]) -> Vec<MessageRecord> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
         let mut ends = Vec::new();
         let mut total = 0;
         for write in writes {
@@ -295,8 +274,8 @@ impl Tally {
         }
         let write_of = |byte: usize| first_write + ends.partition_point(|&end| end <= byte);
         let mut at = 0;
-        state
-            .sent
+        messages
+            .all
             .drain(..)
             .map(|sent| {
                 let start = at;
@@ -316,9 +295,48 @@ impl Tally {
     }
 }
 
-impl TallyState {
+impl Messages {
+    /// None yet, with room for `expected`.
+    pub(crate) fn new(suite: CipherSuite, expected: usize) -> Messages {
+        Messages {
+            tls: suite.tls(),
+            overhead_bytes: record_overhead_bytes(suite),
+            all: Vec::with_capacity(expected),
+            records: 0,
+            wire_bytes: 0,
+            plain_bytes: 0,
+        }
+    }
+
+    /// What the callback says next of this direction.
+    pub(crate) fn note(&mut self, content: Content, bytes: &[u8]) {
+        match content {
+            Content::RecordHeader => {
+                if let Some(length) = record_length(bytes) {
+                    self.records += 1;
+                    self.wire_bytes += RECORD_HEADER_BYTES + length;
+                    self.plain_bytes = length.saturating_sub(self.overhead_bytes);
+                    // A TLS 1.3 record says 23 outside whatever it holds; the type inside
+                    // is reported next.
+                    if bytes[0] == APPLICATION_DATA && self.tls == TlsVersion::Tls12 {
+                        self.flush_application_data();
+                    }
+                }
+            }
+            Content::InnerType if bytes == [APPLICATION_DATA] => self.flush_application_data(),
+            Content::Handshake => {
+                let name = message_name(bytes);
+                let signature = signature_bytes(name, bytes);
+                self.flush(name, bytes.len(), signature);
+            }
+            Content::ChangeCipherSpec => self.flush("ChangeCipherSpec", bytes.len(), None),
+            Content::Alert => self.flush("Alert", bytes.len(), None),
+            _ => {}
+        }
+    }
+
     fn flush(&mut self, name: &'static str, handshake_bytes: usize, signature: Option<usize>) {
-        self.sent.push(Sent {
+        self.all.push(Counted {
             name,
             record_count: self.records,
             handshake_bytes,

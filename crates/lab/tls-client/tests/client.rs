@@ -112,6 +112,42 @@ fn check(row: &serde_json::Value, variant: &Variant, client_bytes: usize, server
     let tickets = if variant.session == Session::EarlyData { 1_000 } else { 2 * 16 };
     assert!(received <= all + 2 * 16 && received + tickets >= all, "{all} {variant:?} {row}");
     assert!(number(row, "received") <= number(row, "received_all"));
+    check_sizes(row, variant);
+    // On a busy machine a loss probe may go out before the peer has run.
+    let again = number(row, "syn_timeouts") + number(row, "retransmissions");
+    assert!(again <= number(row, "retransmitted"), "{row}");
+}
+
+/// What is told of messages is what went over the wire, byte for byte, in the order of the RFCs.
+fn check_sizes(row: &serde_json::Value, variant: &Variant) {
+    let of = |end: &str| -> Vec<(String, u64)> {
+        serde_json::from_value(row["sizes"][end].clone()).unwrap()
+    };
+    for (end, bytes) in [("client", "sent_all"), ("server", "received_all")] {
+        let sum: u64 = of(end).iter().map(|(_, bytes)| bytes).sum();
+        assert_eq!(sum, number(row, bytes), "{end} {variant:?} {row}");
+    }
+    let (client, server) = (of("client"), of("server"));
+    assert_eq!((client[0].0.as_str(), server[0].0.as_str()), ("ClientHello", "ServerHello"));
+    assert!(server.iter().any(|(name, _)| name == "ApplicationData"), "{row}");
+    let signed = client.iter().filter(|(name, _)| name == "CertificateVerify").count();
+    let mutual = variant.authentication == Authentication::Mutual && !variant.session.is_resumed();
+    assert_eq!(signed, usize::from(mutual), "{row}");
+}
+
+/// The joint of a trial with what a link logged of it: port and time.
+#[test]
+fn port_and_start_are_those_of_the_connection() {
+    let server = Server::start(Manner::Plain(common::RESPONSE));
+    let before = warifu_os::clock::now().0;
+    let (rows, ..) = outcomes(&config(&server, None, r#", "timeout_s": 60"#));
+    let after = warifu_os::clock::now().0;
+    let starts: Vec<u64> = rows.iter().map(|row| number(row, "start_ns")).collect();
+    assert!(starts.iter().all(|&start| before < start && start < after), "{starts:?}");
+    let mut ports: Vec<u64> = rows.iter().map(|row| number(row, "port")).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    assert_eq!(ports.len(), TRIALS as usize, "{rows:?}");
 }
 
 #[test]

@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use mio::net::TcpStream;
 use openssl::ssl::{ErrorCode, ShutdownState, Ssl, SslSession, SslStream};
 use socket2::{Domain, Protocol, Socket, Type};
+use warifu_os::clock::now;
 
 use super::outcome::Outcome;
-use super::sessions::Signatures;
+use super::sessions::Seen;
 use super::wire::Wire;
 use crate::error::Error;
 use crate::ffi;
@@ -29,7 +30,7 @@ pub(super) struct Blueprint<'a> {
     pub nagle: bool,
     pub request: &'a [u8],
     /// The TLS object and what watches it; `None` speaks plain HTTP.
-    pub tls: Option<(Ssl, Arc<Signatures>)>,
+    pub tls: Option<(Ssl, Arc<Seen>)>,
     /// The request goes as early data.
     pub early: bool,
     /// ClientHello is made before the connection opens.
@@ -62,7 +63,7 @@ pub(super) enum Progress {
 /// A connection under way.
 pub(super) struct Connection {
     channel: Channel,
-    signatures: Option<Arc<Signatures>>,
+    seen: Option<Arc<Seen>>,
     socket: Option<Socket>,
     address: SocketAddr,
     stage: Stage,
@@ -72,6 +73,8 @@ pub(super) struct Connection {
     written: usize,
     response: Response,
     begun: Instant,
+    /// What TCP had sent again when the connection was there, and at the first response.
+    resent: Resent,
     pub outcome: Outcome,
 }
 
@@ -85,16 +88,16 @@ impl Connection {
         socket.set_nonblocking(true).map_err(system("making a socket non-blocking"))?;
         socket.set_tcp_nodelay(!blueprint.nagle).map_err(system("setting TCP_NODELAY"))?;
         let wire = Wire::new();
-        let (channel, signatures) = match blueprint.tls {
+        let (channel, seen) = match blueprint.tls {
             None => (Channel::Plain(wire), None),
-            Some((mut ssl, signatures)) => {
-                ffi::watch(&mut ssl, signatures.clone(), false)?;
-                (Channel::Tls(Box::new(SslStream::new(ssl, wire)?)), Some(signatures))
+            Some((mut ssl, seen)) => {
+                ffi::watch(&mut ssl, seen.clone(), false)?;
+                (Channel::Tls(Box::new(SslStream::new(ssl, wire)?)), Some(seen))
             }
         };
         let mut connection = Connection {
             channel,
-            signatures,
+            seen,
             socket: Some(socket),
             address: blueprint.address,
             stage: Stage::Connecting,
@@ -103,6 +106,7 @@ impl Connection {
             written: 0,
             response: Response::default(),
             begun: Instant::now(),
+            resent: Resent::default(),
             outcome: Outcome { trial, ..Outcome::default() },
         };
         if blueprint.prepared {
@@ -116,12 +120,19 @@ impl Connection {
         let Some(socket) = self.socket.take() else {
             return Err("the connection was started twice".into());
         };
+        self.outcome.start_ns = now().0;
         self.begun = Instant::now();
         match socket.connect(&self.address.into()) {
             Ok(()) => {}
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
             Err(error) => return Err(cause(&error)),
         }
+        // The kernel has chosen it; the answer is still on its way.
+        self.outcome.port = socket
+            .local_addr()
+            .ok()
+            .and_then(|address| address.as_socket())
+            .map_or(0, |a| a.port());
         Ok(TcpStream::from_std(socket.into()))
     }
 
@@ -132,7 +143,6 @@ impl Connection {
             Ok(Some(error)) | Err(error) => return Err(cause(&error)),
         }
         self.outcome.connect_ns = self.elapsed_ns();
-        self.outcome.port = socket.local_addr().map(|address| address.port()).unwrap_or(0);
         let tls = matches!(self.channel, Channel::Tls(_));
         self.wire().connect(socket).map_err(|error| cause(&error))?;
         self.stage = match (tls, self.early && self.stage == Stage::Connecting) {
@@ -143,8 +153,24 @@ impl Connection {
         self.drive()
     }
 
-    /// Does all that can be done now.
+    /// Does all that can be done now, and then notes what TCP sent again, so that asking it takes
+    /// no time of what is measured.
     pub(super) fn drive(&mut self) -> Result<Progress, String> {
+        let progress = self.step_on();
+        if self.outcome.connect_ns > 0 && self.resent.connected.is_none() {
+            self.resent.connected = self.total_retransmitted();
+        }
+        if self.outcome.first_ns > 0 && self.resent.responded.is_none() {
+            self.resent.responded = self.total_retransmitted();
+        }
+        progress
+    }
+
+    fn total_retransmitted(&mut self) -> Option<u32> {
+        Some(tcp_info(self.wire().socket()?)?.tcpi_total_retrans)
+    }
+
+    fn step_on(&mut self) -> Result<Progress, String> {
         loop {
             let goes_on = match self.stage {
                 Stage::Connecting => false,
@@ -168,9 +194,13 @@ impl Connection {
             self.outcome.resumed = stream.ssl().session_reused();
             self.outcome.early_data = ffi::early_data_accepted(stream.ssl());
         }
-        if let Some(signatures) = &self.signatures {
-            self.outcome.signatures = signatures.seen();
+        if let Some(seen) = &self.seen {
+            (self.outcome.signatures, self.outcome.sizes) = seen.told();
         }
+        let Resent { connected, responded } = self.resent;
+        self.outcome.syn_timeouts = connected.unwrap_or(0);
+        self.outcome.retransmissions =
+            responded.unwrap_or(0).saturating_sub(self.outcome.syn_timeouts);
         (self.outcome.sent_all, self.outcome.received_all) =
             (self.wire().sent, self.wire().received);
         let info = self.wire().socket().and_then(|socket| tcp_info(socket));
@@ -313,6 +343,13 @@ impl Connection {
         }
         Ok(true)
     }
+}
+
+/// Segments that TCP had sent again at two moments, SYNs included.
+#[derive(Clone, Copy, Default)]
+struct Resent {
+    connected: Option<u32>,
+    responded: Option<u32>,
 }
 
 /// How much of the response is still to come.

@@ -19,7 +19,7 @@ use warifu_os::Alarm;
 use super::config::{Config, PskConfig};
 use super::connection::{Blueprint, Connection, Progress};
 use super::outcome::Outcome;
-use super::sessions::{Sessions, Signatures};
+use super::sessions::{Seen, Sessions};
 use crate::context::{ClientContext, ClientCredentials};
 use crate::error::Error;
 use crate::key_store::KeyStore;
@@ -230,7 +230,7 @@ impl<'a> Engine<'a> {
                     true => client.first()?,
                     false => client.measured(self.sessions.take().as_ref())?,
                 };
-                Some((ssl, Arc::<Signatures>::default()))
+                Some((ssl, Arc::new(Seen::new(client.variant().cipher_suite))))
             }
             None => None,
         };

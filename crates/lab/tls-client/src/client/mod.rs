@@ -14,5 +14,5 @@ mod wire;
 
 pub use config::Config;
 pub use engine::run;
-pub use outcome::Outcome;
+pub use outcome::{Outcome, Sizes};
 pub use warifu_open_loop::{Ended, Totals};

@@ -3,6 +3,17 @@
 
 use serde::Serialize;
 
+/// The messages of a connection in the order in which each end sent them: its name (IANA's of a
+/// handshake message, or `ChangeCipherSpec`, `Alert`, or `ApplicationData` for each record of it)
+/// and its length on the wire with all record overhead, B.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Sizes {
+    /// Those that the client sent.
+    pub client: Vec<(&'static str, usize)>,
+    /// Those that the server sent.
+    pub server: Vec<(&'static str, usize)>,
+}
+
 /// One connection. Times are ns from just before connect(); a failed connection has those that
 /// it reached.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -36,8 +47,17 @@ pub struct Outcome {
     pub early_data: bool,
     /// Lengths of the signatures seen, in order of their messages, B.
     pub signatures: Vec<u16>,
-    /// The client's port.
+    /// Lengths of the messages up to the first response, B.
+    pub sizes: Sizes,
+    /// The client's port; 0 if connect() was refused at once.
     pub port: u16,
+    /// Just before connect(), ns of CLOCK_MONOTONIC.
+    pub start_ns: u64,
+    /// TCP_INFO once the connection was there: SYNs sent again. Read when the first flight is
+    /// written, long before its timer can expire.
+    pub syn_timeouts: u32,
+    /// TCP_INFO at the first response: segments that this end sent again since then.
+    pub retransmissions: u32,
     /// TCP_INFO at the end: segments sent again, by this end.
     pub retransmitted: u32,
     /// TCP_INFO at the end: bytes sent again, by this end.
