@@ -20,13 +20,15 @@ import polars as pl
 
 from warifu import _core, provenance
 from warifu.files import replacing
-from warifu.printable import printable
 from warifu.results import MEASURED, PREDICTED, Results, ResultsError
-from warifu.results.packets import Messages, PacketLog
+from warifu.results.packets import parts_with_packets
 from warifu.study import COMMAND_LINE
 
 FILE_NAME = "replay.json"
 VERSION = 1
+
+#: Directions of packets and messages, as the lab keeps them.
+_UP, _DOWN = 0, 1
 
 #: Gets cases done and cases in all.
 Progress = Callable[[int, int], object]
@@ -55,16 +57,16 @@ def write(folder: Path, progress: Progress = lambda done, of: None) -> Path | No
     for halves that cannot be read, and OSError where the file cannot be written.
     """
     predicted, measured = Results.open(folder / PREDICTED), Results.open(folder / MEASURED)
-    log = PacketLog.open(measured.path, measured.manifest)
-    if log is None:
-        return None
     study = _study(predicted)
     place = {case.id: index for index, case in enumerate(study.cases)}
-    cases = [one for one in measured.cases if one in place and log.has(one)]
+    cases = [one for one in measured.cases if one in place]
     found = {}
     for done, case_id in enumerate(cases):
         progress(done, len(cases))
-        found[case_id] = _case(study, place[case_id], measured, case_id, log)
+        if (logged := _logged(measured, case_id)) is not None:
+            found[case_id] = _case(study, place[case_id], measured, case_id, logged)
+    if not found:
+        return None
     progress(len(cases), len(cases))
     value = {
         "version": VERSION,
@@ -105,24 +107,61 @@ def _short(commit: str | None, dirty: bool | None) -> str:
     return f"{(commit or '?')[:8]}{' with changes' if dirty else ''}"
 
 
+@dataclass(frozen=True)
+class _Logged:
+    """What the link and the client told of a case's connections."""
+
+    #: As `_core.replay` takes them.
+    packets: pl.DataFrame
+    #: Names and lengths of messages in their order, by trial and direction.
+    messages: dict[tuple[int, int], list[tuple[str, int]]]
+    #: The first trial of each part, ascending.
+    begins: list[int]
+
+
+def _logged(measured: Results, case_id: str) -> _Logged | None:
+    parts = list(parts_with_packets(measured.path, measured.manifest, case_id))
+    if not parts:
+        return None
+    packets = pl.concat([part.packets for part in parts])
+    messages: dict[tuple[int, int], list[tuple[str, int]]] = {}
+    for part in parts:
+        rows = part.messages.sort("trial", "direction", "message")
+        for trial, direction, name, length in rows.select(
+            "trial", "direction", "name", "bytes"
+        ).iter_rows():
+            messages.setdefault((trial, direction), []).append((name, length))
+    # The link may have read a packet a moment before the client has read its clock.
+    columns = packets.sort("trial", maintain_order=True).select(
+        "trial",
+        (pl.col("direction") != _UP).alias("down"),
+        pl.col("at_ns").clip(0),
+        "seq",
+        pl.col("payload").alias("len"),
+        "ack",
+        "flags",
+        pl.col("delay_ns").fill_null(-1),
+    )
+    return _Logged(columns, messages, [part.first_trial for part in parts])
+
+
 def _case(
-    study: _core.Study, index: int, measured: Results, case_id: str, log: PacketLog
+    study: _core.Study, index: int, measured: Results, case_id: str, logged: _Logged
 ) -> dict[str, list[Any]]:
-    connections = _connections(measured, case_id)
-    packets = log.packets(case_id)
-    missing = sorted(set(connections.trials) - set(packets["trial"].unique().to_list()))
+    connections = _connections(measured, case_id, logged.begins)
+    missing = set(connections.trials) - set(logged.packets["trial"].unique().to_list())
     if missing:
         raise ReplayRefused(
-            f"{printable(str(log.path))}: has no packet of trial {missing[0]} of case {case_id}, "
-            f"which {measured.run_id} measured: the log is of another run"
+            f"{measured.path}: run {measured.run_id} measured trial {min(missing)} of case "
+            f"{case_id}, and its packet log has no packet of it: it is of another run"
         )
     replayed = _core.replay(
         study,
         index,
         connections.trials,
         connections.measured_ns,
-        _sizes(study, index, log.messages(case_id), connections.trials),
-        {name: packets[name].to_list() for name in packets.columns},
+        _sizes(study, index, logged, connections.trials),
+        {column.name: column.to_list() for column in logged.packets},
     )
     _refuse_another_trace(connections, replayed, measured, case_id)
     unmatched = zip(replayed["only_simulated"], replayed["only_logged"], strict=True)
@@ -132,7 +171,7 @@ def _case(
         "measured_ns": connections.measured_ns,
         "replayed_ns": replayed["replayed_ns"],
         "same_sequence": [same == 1 for same in replayed["same_sequence"]],
-        "divergent": [ours is None or (ours or 0) + (logged or 0) > 0 for ours, logged in unmatched],
+        "divergent": [None in pair or pair != (0, 0) for pair in unmatched],
         "acknowledgements": replayed["acknowledgements"],
     }
 
@@ -155,26 +194,16 @@ def _refuse_another_trace(
                 )
 
 
-def _connections(measured: Results, case_id: str) -> _Connections:
+def _connections(measured: Results, case_id: str, begins: list[int]) -> _Connections:
     names = [measured.whole(case_id), "bytes.client_sent", "bytes.server_sent"]
     rows = measured.rows(case_id).filter(pl.col("metric").is_in(names) & pl.col("stage").is_null())
     table = rows.pivot("metric", index="trial", values="value").drop_nulls().sort("trial")
     trials, *values = (table[name].cast(pl.Int64).to_list() for name in ("trial", *names))
-    begins = _part_beginnings(measured, case_id)
     return _Connections(trials, [bisect.bisect_right(begins, one) - 1 for one in trials], *values)
 
 
-def _part_beginnings(measured: Results, case_id: str) -> list[int]:
-    """The first trial of each part of a cell, ascending."""
-    cell = (measured.manifest.get("cells") or {}).get(case_id) or {}
-    return sorted(int(part["first_trial"]) for part in cell.get("parts") or []) or [0]
-
-
 def _sizes(
-    study: _core.Study,
-    index: int,
-    told: dict[int, Messages],
-    trials: list[int],
+    study: _core.Study, index: int, logged: _Logged, trials: list[int]
 ) -> list[list[tuple[int, int]]]:
     """The length of every message that varies, as the client told it."""
     varying = _core.varying_messages(study, index)
@@ -182,7 +211,7 @@ def _sizes(
     for trial in trials:
         found = []
         for number, client, name, before, _, _ in varying:
-            messages = told.get(trial, {}).get("client" if client else "server", [])
+            messages = logged.messages.get((trial, _UP if client else _DOWN), [])
             lengths = [length for other, length in messages if other == name]
             if before < len(lengths):
                 found.append((number, lengths[before]))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from warifu import identity
-from warifu.lab import interruption, kernel, processes, quiet, workplace
+from warifu.lab import interruption, kernel, packets, processes, quiet, workplace
 from warifu.lab.card import StandIn
 from warifu.lab.case import Cell
 from warifu.lab.driver import Running, Setup
@@ -62,6 +62,8 @@ class PartResult:
 
     trials: Trials
     record: dict[str, Any]
+    packets: packets.Kept | None = None
+    """What became of the trials' packets, over TCP."""
 
 
 class Bench(processes.Stoppable):
@@ -106,6 +108,9 @@ class Bench(processes.Stoppable):
             config = configuration(cell, client_end, server_end, part.seed) | driver.routing(cell)
             late = 1.0 if driver.is_burst(cell) else self._settings.late_fraction_max
             config["late_fraction_max"] = late
+            log = folder / "packets.log"
+            if cell.tcp:
+                config["packet_log"] = str(log)
             setup = self._setup(cell, part, folder, client_end, server_end)
             beside = setup.server_processor if driver.link_is_beside_server else None
             link = up.enter_context(Link(config, folder, processor=beside))
@@ -135,7 +140,11 @@ class Bench(processes.Stoppable):
                 "tcp": tcp,
                 **running.record(),
             }
-            return PartResult(trials, record)
+            kept = None
+            if cell.tcp:
+                kept = packets.keep(packets.read(log), trials.connections, part.first_trial)
+                log.unlink()
+            return PartResult(trials, record, kept)
 
     def _take_down(self, namespaces: list[str]) -> None:
         for name in namespaces:

@@ -13,7 +13,7 @@ from typing import Any
 from warifu import tools
 from warifu.lab.errors import LabError
 from warifu.lab.processes import Process, Stoppable
-from warifu.lab.trials import Trials
+from warifu.lab.trials import Connection, Trials
 
 Row = dict[str, Any]
 """A trial as a client reports it."""
@@ -87,4 +87,13 @@ def trials_of(
         one = dict.fromkeys(columns, 0) if failed else values(row)
         for name, value in {**one, "failed": failed}.items():
             found[name].append(value)
-    return Trials(found)
+    return Trials(found, [_connection(row) for row in rows if "start_ns" in row])
+
+
+def _connection(row: Row) -> Connection:
+    sizes = row.get("sizes", {})
+    client, server = (
+        tuple((str(name), int(length)) for name, length in sizes.get(end, ()))
+        for end in ("client", "server")
+    )
+    return Connection(int(row["port"]), int(row["start_ns"]), client, server)

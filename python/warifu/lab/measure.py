@@ -312,7 +312,9 @@ class _Run:
             if result is None:
                 return False
             self._manifest["machine"]["tcp"] = result.record.pop("tcp")
-            self._store.write_part(part, result.trials, result.record)
+            self._store.write_part(
+                part, result.trials, result.record, result.packets, self._manifest["run_id"]
+            )
             break
         return True
 
@@ -341,10 +343,14 @@ class _Run:
         parts = self._parts[case_id]
         if self._is_finished(case_id) or not all(map(self._store.has_part, parts)):
             return
-        if self._manifest["files"].pop(self._store.file_of(case_id), None):
-            # A reader between the two writes must not take the new file for a damaged one.
+        files = self._manifest["files"]
+        earlier = [name for name in files if self._store.is_of(name, case_id)]
+        if earlier:
+            for name in earlier:
+                del files[name]
+            # A reader between the two writes must not take a new file for a damaged one.
             self._store.write_manifest(self._manifest)
-        records, file = self._store.finish_case(
+        records, written = self._store.finish_case(
             self._study.name,
             self._cases[case_id].canonical,
             self._manifest["run_id"],
@@ -352,7 +358,7 @@ class _Run:
             parts,
             driver_of(self._cases[case_id]).columns,
         )
-        self._manifest["files"] |= file
+        self._manifest["files"] |= written
         self._manifest["link_reports"][case_id] = [record.pop("link") for record in records]
         self._manifest["cells"][case_id] = {"trials": self._trials, "parts": records}
         self._store.write_manifest(self._manifest)

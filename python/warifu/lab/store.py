@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The measured half's folder: parts of cells under way, one Parquet file a finished cell.
 
-`FOLDER/parts/CASE_ID/FIRST-COUNT.json` holds the trials of one part until its cell is finished;
-then all go to `FOLDER/observations/CASE_ID.parquet` in one atomic write. Nothing that is whole is
-ever overwritten by something that is not.
+`FOLDER/parts/CASE_ID/FIRST-COUNT.json` holds the trials of one part until its cell is finished,
+over TCP beside what became of their packets (`warifu.lab.packets`); then all trials go to
+`FOLDER/observations/CASE_ID.parquet` in one atomic write, and the packets of each part to
+`FOLDER/packets/CASE_ID-FIRST.parquet` and the lengths of messages beside it. Nothing that is whole
+is ever overwritten by something that is not.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import json
 import shutil
 from collections.abc import Callable, Mapping
@@ -18,12 +21,23 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from warifu import _core
-from warifu.files import RESULTS_BYTES, FileRefused, read_text, replace_text
+from warifu.files import (
+    RESULTS_BYTES,
+    FileRefused,
+    read_bytes,
+    read_text,
+    replace_text,
+    replacing,
+)
+from warifu.lab import packets
 from warifu.lab.errors import LabError
 from warifu.lab.trials import Trials
 from warifu.printable import printable
 
 T = TypeVar("T")
+
+PACKET_FILES = {"packets": ".parquet", "messages": ".messages.parquet"}
+"""What is kept of a part's packets, and how the names of its files end."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +53,10 @@ class Part:
     def file_name(self) -> str:
         """Names the part's file."""
         return f"{self.first_trial:07d}-{self.trials}.json"
+
+    def packet_file(self, kind: str) -> str:
+        """Names what is kept of its packets, of one of the kinds of `PACKET_FILES`."""
+        return f"{self.case_id}-{self.first_trial}{PACKET_FILES[kind]}"
 
 
 class Store:
@@ -92,10 +110,20 @@ class Store:
         """Whether the part was measured before, with the same seed."""
         return self._part(part) is not None
 
-    def write_part(self, part: Part, trials: Trials, record: dict[str, Any]) -> None:
-        """Keeps a measured part; `record` is what the manifest will say of it."""
+    def write_part(
+        self,
+        part: Part,
+        trials: Trials,
+        record: dict[str, Any],
+        kept: packets.Kept | None = None,
+        run_id: str = "",
+    ) -> None:
+        """Keeps a measured part; `record` is what the manifest will say of it, to which it adds
+        what is kept of its packets."""
         path = self._part_path(part)
         self._guarded(lambda: path.parent.mkdir(parents=True, exist_ok=True))
+        if kept is not None:
+            record = {**record, "packets": self._write_packets(part, kept, run_id)}
         value = {"seed": part.seed, "record": record, "trials": trials.columns}
         self._write(path, json.dumps(value) + "\n")
 
@@ -115,27 +143,34 @@ class Store:
         """Puts a cell's parts together as observations; `columns` has the trials' column of each
         metric.
 
-        The parts' records, and length and SHA-256 of the file by its name in the folder.
+        The parts' records, and length and SHA-256 of each file by its name in the folder.
         """
         rows = _empty_rows()
-        records = []
+        records, files = [], {}
         for part in parts:
             value = self._part(part)
             if value is None:
                 raise LabError(f"{self._part_path(part)}: is gone: measure again")
             _append_rows(rows, part, Trials(value["trials"]), columns)
             records.append(value["record"])
+            files |= self._put_packets(part, value["record"])
         path = self._case_path(parts[0].case_id)
         length, sha256 = self._guarded(
             lambda: _core.write_observations(
                 str(path), study, canonical, run_id, "emulated", evidence, rows
             )
         )
-        return records, {self.file_of(parts[0].case_id): {"bytes": length, "sha256": sha256}}
+        self._remove_other_packets(parts[0].case_id, set(files))
+        files[self.file_of(parts[0].case_id)] = {"bytes": length, "sha256": sha256}
+        return records, files
 
     def file_of(self, case_id: str) -> str:
         """The name of a finished cell's file in the folder."""
         return str(self._case_path(case_id).relative_to(self.folder))
+
+    def is_of(self, name: str, case_id: str) -> bool:
+        """Whether a file of the folder, by its name in it, is a finished cell's."""
+        return name == self.file_of(case_id) or name.startswith(f"{_PACKETS}/{case_id}-")
 
     def drop_parts(self, case_id: str) -> None:
         """Removes what a finished cell was put together from."""
@@ -159,7 +194,59 @@ class Store:
         if not isinstance(value, dict) or value.get("seed") != part.seed:
             return None
         whole = all(isinstance(value.get(key), dict) for key in ("record", "trials"))
-        return value if whole else None
+        return value if whole and self._packets_are_there(part, value["record"]) else None
+
+    def _write_packets(self, part: Part, kept: packets.Kept, run_id: str) -> dict[str, Any]:
+        """Keeps them beside the part; what its record says of them."""
+        about = {
+            "run_id": run_id,
+            "case_id": part.case_id,
+            "first_trial": part.first_trial,
+            "trials": part.trials,
+        }
+        tables = {"packets": kept.packets, "messages": kept.messages}
+        said: dict[str, Any] = {"elsewhere": kept.elsewhere, "run_id": run_id}
+        for kind, table in tables.items():
+            path = self._part_path(part).parent / part.packet_file(kind)
+            self._guarded(lambda path=path, table=table: packets.write(path, table, about))
+            said[kind] = {"file": f"{_PACKETS}/{path.name}", "rows": table.height, **_seal(path)}
+        return said
+
+    def _packets_are_there(self, part: Part, record: dict[str, Any]) -> bool:
+        """Whether what a part's record says of its packets is beside it, as it was written."""
+        # Parts of a version that kept none have none.
+        said = record.get("packets")
+        try:
+            return said is None or all(
+                _seal(self._part_path(part).parent / part.packet_file(kind))
+                == {key: said[kind][key] for key in ("bytes", "sha256")}
+                for kind in PACKET_FILES
+            )
+        except (FileRefused, KeyError, OSError, TypeError):
+            return False
+
+    def _put_packets(self, part: Part, record: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """Copies them to where a finished cell has them; the files' seals by their names. The
+        part's own stay until the manifest says that the cell is finished."""
+        said = record.get("packets")
+        if said is None:
+            return {}
+        folder = self.folder / _PACKETS
+        self._guarded(lambda: folder.mkdir(exist_ok=True))
+        for kind in PACKET_FILES:
+            name = part.packet_file(kind)
+            content = read_bytes(self._part_path(part).parent / name, RESULTS_BYTES)
+            self._guarded(lambda name=name, content=content: _replace(folder / name, content))
+        return {
+            said[kind]["file"]: {key: said[kind][key] for key in ("bytes", "sha256")}
+            for kind in PACKET_FILES
+        }
+
+    def _remove_other_packets(self, case_id: str, names: set[str]) -> None:
+        """Of an earlier measurement of the cell, in other parts."""
+        for path in (self.folder / _PACKETS).glob(f"{case_id}-*"):
+            if f"{_PACKETS}/{path.name}" not in names:
+                self._guarded(path.unlink)
 
     def _write(self, path: Path, text: str) -> None:
         self._guarded(lambda: replace_text(path, text))
@@ -177,6 +264,19 @@ class Store:
             raise LabError(f"{where}: {error.strerror or error}: {hint}") from error
         except _core.WarifuError as error:
             raise LabError(str(error)) from error
+
+
+_PACKETS = "packets"
+
+
+def _seal(path: Path) -> dict[str, Any]:
+    content = read_bytes(path, RESULTS_BYTES)
+    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def _replace(path: Path, content: bytes) -> None:
+    with replacing(path) as file:
+        file.write(content)
 
 
 def _empty_rows() -> dict[str, list[Any]]:

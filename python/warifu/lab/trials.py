@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 SPREAD = 0.5
@@ -18,3 +18,18 @@ class Trials:
     None where the trial has no value of its own."""
 
     columns: dict[str, list[Any]]
+    connections: list[Connection] = field(default_factory=list)
+    """One a trial, where the client tells."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """What joins a trial's connection to the link's log, and what its packets carried."""
+
+    port: int
+    """The client's; 0 where none was opened."""
+    start_ns: int
+    """Just before connect(), on the kernel's monotonic clock."""
+    client_messages: tuple[tuple[str, int], ...] = ()
+    """Name and length on the wire, B, of what the client sent up to the first response."""
+    server_messages: tuple[tuple[str, int], ...] = ()

@@ -29,6 +29,9 @@ BOARDS = "boards.json"
 #: Connections by what their clients know of losses (crates/core/results/src/strata.rs).
 STRATA = "strata.json"
 
+#: The folder of what became of each packet (`packets`).
+PACKETS = "packets"
+
 #: The halves of a tally, which are also the names of their folders below a study's.
 PREDICTED, MEASURED = "predicted", "measured"
 
@@ -131,6 +134,7 @@ def check_files(path: Path, manifest: dict[str, Any], parts: list[Path]) -> None
     listed = manifest.get("files") or {}
     here = {f"observations/{part.name}" for part in parts}
     here |= {name for name in (TIMELINES, BOARDS, STRATA) if (path / name).exists()}
+    here |= {f"{PACKETS}/{file.name}" for file in (path / PACKETS).glob("[!.]*.parquet")}
     for name in sorted(listed.keys() - here):
         raise ResultsDamaged(
             f"{path / name}: is missing, but manifest.json lists it: {_again(path)}"

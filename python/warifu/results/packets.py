@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Reading what became of the packets of measured connections: `packets/CASE-FIRST.parquet`, and the
-lengths of messages beside it, `packets/CASE-FIRST.messages.parquet`.
+"""What became of each packet of a measured run: `packets/CASE_ID-FIRST_TRIAL.parquet` and the
+lengths of messages beside it, as the lab keeps them (`warifu.lab.packets` has the columns).
 
-The lab writes them (`warifu.lab.packets`), a pair for each part of a cell.
+A file is held against its seal in the manifest, and what it says that it is of against the run.
 """
 
 from __future__ import annotations
@@ -17,153 +17,123 @@ from typing import Any
 
 import polars as pl
 
-from warifu.files import FileRefused, read_bytes
-from warifu.results.manifest import ResultsDamaged, ResultsError, refuse_elsewhere
-from warifu.results.pages import MOST_BYTES, PagesRefused, refuse_large
-
-FOLDER = "packets"
-VERSION = 1
+from warifu.files import RESULTS_BYTES, FileRefused, read_bytes
+from warifu.results.manifest import ResultsDamaged, damaged, refuse_elsewhere
+from warifu.results.pages import PagesRefused, refuse_large
 
 _ABOUT = "warifu.packets"
-_MESSAGES = ".messages.parquet"
-_PACKETS = ".parquet"
-#: A part of ten thousand connections has some 4 MB.
-_MOST_FILE_BYTES = 256 << 20
-_PACKET_TYPES = {
-    "trial": pl.Int32,
-    "direction": pl.UInt8,
-    "seq": pl.UInt32,
-    "ack": pl.UInt32,
-    "payload": pl.UInt16,
-    "flags": pl.UInt8,
-    "delay_ns": pl.Int64,
-    "at_ns": pl.Int64,
+_VERSION = 1
+#: Rows of a file: a part has at most 1,000 connections.
+_MOST_ROWS = 20_000_000
+#: The columns of either file, as the lab writes them (`warifu.lab.packets`, which this room may not
+#: know; a test holds them together).
+COLUMNS = {
+    "packets": {
+        "trial": pl.Int32,
+        "direction": pl.UInt8,
+        "seq": pl.UInt32,
+        "ack": pl.UInt32,
+        "payload": pl.UInt16,
+        "flags": pl.UInt8,
+        "copy": pl.UInt16,
+        "fate": pl.UInt8,
+        "delay_ns": pl.Int64,
+        "at_ns": pl.Int64,
+    },
+    "messages": {
+        "trial": pl.Int32,
+        "direction": pl.UInt8,
+        "message": pl.UInt16,
+        "name": pl.String,
+        "bytes": pl.UInt32,
+    },
 }
-_MESSAGE_TYPES = {
-    "trial": pl.Int32,
-    "direction": pl.UInt8,
-    "message": pl.UInt16,
-    "name": pl.String,
-    "bytes": pl.UInt32,
-}
-_UNREADABLE = (
-    pl.exceptions.PolarsError,
-    pl.exceptions.PanicException,
-    AttributeError,
-    KeyError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
-_UP = 0
-
-#: The lengths of messages on the wire with their names, in the order of each end.
-Messages = dict[str, list[tuple[str, int]]]
 
 
 @dataclass(frozen=True)
-class PacketLog:
-    """The packet logs of a measured half."""
+class PartPackets:
+    """What is kept of a part's packets."""
 
-    path: Path
-    manifest: dict[str, Any]
-    #: The names of its files, by case.
-    _files: dict[str, list[str]]
+    first_trial: int
+    trials: int
+    packets: pl.DataFrame
+    messages: pl.DataFrame
 
-    @staticmethod
-    def open(path: Path, manifest: dict[str, Any]) -> PacketLog | None:
-        """What the manifest of the half at ``path`` lists; None where nothing was logged."""
-        files: dict[str, list[str]] = {}
-        for name in sorted(manifest.get("files") or {}):
-            folder, _, file = name.partition("/")
-            if folder == FOLDER:
-                files.setdefault(file.partition("-")[0], []).append(name)
-        return PacketLog(path, manifest, files) if files else None
 
-    def has(self, case_id: str) -> bool:
-        """Whether packets of a case were logged."""
-        return case_id in self._files
+def parts_with_packets(
+    path: Path, manifest: dict[str, Any], case_id: str
+) -> Iterator[PartPackets]:
+    """The parts of a case whose packets are kept, in the order of their trials; none for a case
+    without TCP, and for a run of a version that kept none.
 
-    def packets(self, case_id: str) -> pl.DataFrame:
-        """The packets of a case as `_core.replay` takes them, in the order of their trials.
+    Raises ResultsDamaged, with one line, for a file that is not as it was written, and for one of
+    another run or part.
+    """
+    cell = (manifest.get("cells") or {}).get(case_id) or {}
+    for part in sorted(cell.get("parts") or [], key=lambda one: int(one["first_trial"])):
+        said = part.get("packets")
+        if said is None:
+            continue
+        of = {
+            "run_id": manifest["run_id"],
+            "case_id": case_id,
+            "first_trial": part["first_trial"],
+            "trials": part["trials"],
+        }
+        tables = {kind: _read(path, manifest, said[kind]["file"], kind, of) for kind in COLUMNS}
+        yield PartPackets(int(part["first_trial"]), int(part["trials"]), **tables)
 
-        Raises ResultsDamaged for a file that is not as it was written, ResultsError for one of
-        another run.
-        """
-        found = self._read(case_id, lambda name: not name.endswith(_MESSAGES), _PACKET_TYPES)
-        return found.sort("trial", maintain_order=True).select(
-            "trial",
-            (pl.col("direction") != _UP).alias("down"),
-            # Packets may be stamped a moment before the client has read its clock.
-            pl.col("at_ns").clip(0),
-            "seq",
-            pl.col("payload").alias("len"),
-            "ack",
-            "flags",
-            pl.col("delay_ns").fill_null(-1),
+
+def _read(
+    path: Path, manifest: dict[str, Any], name: str, kind: str, of: dict[str, Any]
+) -> pl.DataFrame:
+    file = path / name
+    refuse_elsewhere(path, file)
+    sealed = (manifest.get("files") or {}).get(name)
+    if sealed is None:
+        raise damaged(file, "is not listed in manifest.json")
+    try:
+        content = read_bytes(file, RESULTS_BYTES)
+    except (FileRefused, OSError) as error:
+        what = error.strerror if isinstance(error, OSError) else str(error)
+        raise damaged(file, f"cannot be read ({what})") from None
+    _refuse_other_run(file, content, of)
+    if hashlib.sha256(content).hexdigest() != sealed["sha256"]:
+        raise damaged(file, "was changed after it was written (its SHA-256 differs)")
+    return _table(file, content, kind)
+
+
+def _refuse_other_run(file: Path, content: bytes, of: dict[str, Any]) -> None:
+    """Before its seal, since that says less: the file of another run is whole."""
+    try:
+        about = json.loads(pl.read_parquet_metadata(io.BytesIO(content))[_ABOUT])
+        found = {key: about[key] for key in of}
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, KeyError, TypeError, ValueError,
+            RecursionError):  # fmt: skip
+        raise damaged(file, "is no packet log that Warifu kept") from None
+    for key, wanted in of.items():
+        if found[key] != wanted:
+            raise ResultsDamaged(
+                f"{file}: is a packet log of {key} {found[key]}, but its folder is of {wanted}: "
+                "put the log of this run there"
+            )
+    if about.get("version") != _VERSION:
+        raise ResultsDamaged(
+            f"{file}: is a packet log of version {about.get('version')}, expected {_VERSION}: use "
+            "the Warifu that measured it"
         )
 
-    def messages(self, case_id: str) -> dict[int, Messages]:
-        """The lengths of a case's messages by trial. Raises as `packets`."""
-        found = self._read(case_id, lambda name: name.endswith(_MESSAGES), _MESSAGE_TYPES)
-        of: dict[int, Messages] = {}
-        ordered = found.sort("trial", "direction", "message")
-        for trial, direction, name, length in ordered.select(
-            "trial", "direction", "name", "bytes"
-        ).iter_rows():
-            end = "client" if direction == _UP else "server"
-            of.setdefault(trial, {}).setdefault(end, []).append((name, length))
-        return of
 
-    def _read(self, case_id: str, wanted: Any, types: dict[str, Any]) -> pl.DataFrame:
-        names = [name for name in self._files.get(case_id, []) if wanted(name)]
-        frames = list(self._frames(case_id, names, types))
-        return pl.concat(frames) if frames else pl.DataFrame(schema=types)
-
-    def _frames(
-        self, case_id: str, names: list[str], types: dict[str, Any]
-    ) -> Iterator[pl.DataFrame]:
-        for name in names:
-            file = self.path / name
-            content = self._content(file, name)
-            try:
-                refuse_large(io.BytesIO(content))
-                about = json.loads(pl.read_parquet_metadata(io.BytesIO(content))[_ABOUT])
-                frame = pl.read_parquet(io.BytesIO(content), columns=list(types))
-                frame = frame.select(types).cast(pl.Schema(types))
-            except (PagesRefused, *_UNREADABLE):
-                raise _damaged(file, "is no packet log of this version") from None
-            self._refuse_other(file, about, case_id)
-            # Times, and how long a packet was on its way, are the only columns that may lack one.
-            if any(frame[name].null_count() for name in types if name != "delay_ns"):
-                raise _damaged(file, "lacks values")
-            yield frame
-
-    def _content(self, file: Path, name: str) -> bytes:
-        refuse_elsewhere(self.path, file)
-        try:
-            content = read_bytes(file, _MOST_FILE_BYTES)
-        except (FileRefused, OSError) as error:
-            what = error.strerror if isinstance(error, OSError) else str(error)
-            raise _damaged(file, f"cannot be read ({what})") from None
-        if hashlib.sha256(content).hexdigest() != self.manifest["files"][name]["sha256"]:
-            raise _damaged(file, "was changed after it was written (its SHA-256 differs)")
-        return content
-
-    def _refuse_other(self, file: Path, about: dict[str, Any], case_id: str) -> None:
-        """Raises ResultsError for a log of another run or case."""
-        run_id = self.manifest.get("run_id")
-        if about.get("version") != VERSION:
-            raise ResultsError(
-                f"{file}: is a packet log of version {about.get('version')}, and {VERSION} is read"
-            )
-        if (about.get("run_id"), about.get("case_id")) != (run_id, case_id):
-            raise ResultsError(
-                f"{file}: is the packet log of run {about.get('run_id')}, case "
-                f"{about.get('case_id')}, and this is run {run_id}, case {case_id}: "
-                "it does not belong here"
-            )
-
-
-def _damaged(file: Path, what: str) -> ResultsDamaged:
-    return ResultsDamaged(f"{file}: {what}: run `warifu measure` again")
+def _table(file: Path, content: bytes, kind: str) -> pl.DataFrame:
+    try:
+        refuse_large(io.BytesIO(content))
+        found = pl.scan_parquet(io.BytesIO(content))
+        if found.collect_schema() != pl.Schema(COLUMNS[kind]):
+            raise damaged(file, "has other columns than a packet log")
+        if (rows := int(found.select(pl.len()).collect().item())) > _MOST_ROWS:
+            raise damaged(file, f"has {rows:,} rows, and {_MOST_ROWS:,} are the most")
+        return found.collect()
+    except PagesRefused as refused:
+        raise damaged(file, str(refused)) from None
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        raise damaged(file, "is no whole Parquet file") from None

@@ -235,6 +235,7 @@ pub(crate) struct Counted {
 }
 
 const RECORD_HEADER_BYTES: usize = 5;
+const CHANGE_CIPHER_SPEC: u8 = 20;
 const APPLICATION_DATA: u8 = 23;
 /// Every AEAD of the vocabulary has a tag of 16 bytes.
 const TAG_BYTES: usize = 16;
@@ -316,10 +317,14 @@ impl Messages {
                     self.records += 1;
                     self.wire_bytes += RECORD_HEADER_BYTES + length;
                     self.plain_bytes = length.saturating_sub(self.overhead_bytes);
-                    // A TLS 1.3 record says 23 outside whatever it holds; the type inside
-                    // is reported next.
-                    if bytes[0] == APPLICATION_DATA && self.tls == TlsVersion::Tls12 {
-                        self.flush_application_data();
+                    match (bytes[0], self.tls) {
+                        // TLS 1.3 throws a received one away without reporting it (RFC 8446
+                        // section 5; ssl3_get_record in ssl/record/ssl3_record.c, OpenSSL 3.0).
+                        (CHANGE_CIPHER_SPEC, _) => self.flush("ChangeCipherSpec", length, None),
+                        // A TLS 1.3 record says 23 outside whatever it holds; the type inside
+                        // is reported next.
+                        (APPLICATION_DATA, TlsVersion::Tls12) => self.flush_application_data(),
+                        _ => {}
                     }
                 }
             }
@@ -329,7 +334,6 @@ impl Messages {
                 let signature = signature_bytes(name, bytes);
                 self.flush(name, bytes.len(), signature);
             }
-            Content::ChangeCipherSpec => self.flush("ChangeCipherSpec", bytes.len(), None),
             Content::Alert => self.flush("Alert", bytes.len(), None),
             _ => {}
         }

@@ -23,7 +23,15 @@ TIMES = {
 """Metric to the column of `Trials` that holds it, ns."""
 
 
-_COLUMNS = (*TIMES.values(), "bytes_client_sent", "bytes_server_sent")
+COUNTS = {
+    "bytes.client_sent": "bytes_client_sent",
+    "bytes.server_sent": "bytes_server_sent",
+    "tcp.syn_timeouts": "syn_timeouts",
+    "tcp.client_retransmissions": "client_retransmissions",
+}
+"""The same of what is counted."""
+
+_COLUMNS = (*TIMES.values(), *COUNTS.values())
 
 
 class Client(TimedClient):
@@ -92,4 +100,6 @@ def _values(row: Row) -> dict[str, Any]:
         "response_complete_ns": row["done_ns"],
         "bytes_client_sent": row["sent"],
         "bytes_server_sent": row["received"],
+        "syn_timeouts": row["syn_timeouts"],
+        "client_retransmissions": row["retransmissions"],
     }

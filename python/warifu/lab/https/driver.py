@@ -17,7 +17,7 @@ from warifu.lab.card import Card
 from warifu.lab.case import MAX_TRIALS_A_PART, SOFTWARE, Cell
 from warifu.lab.driver import Setup
 from warifu.lab.errors import LabError
-from warifu.lab.https.client import TIMES, Client
+from warifu.lab.https.client import COUNTS, TIMES, Client
 from warifu.lab.https.nginx import Nginx
 from warifu.lab.https.psk import PreSharedKey
 from warifu.lab.https.stack import CERTIFICATE_BYTES, https_of, is_mutual
@@ -32,10 +32,7 @@ _TOOLS = ("nginx", "openssl", "warifu-tls", "warifu-tls-client")
 class HttpsDriver:
     """Its certificates are those that `warifu-tls pki` makes, its TCP is the running kernel's."""
 
-    columns = TIMES | {
-        "bytes.client_sent": "bytes_client_sent",
-        "bytes.server_sent": "bytes_server_sent",
-    }
+    columns = TIMES | COUNTS
     trials_a_part = MAX_TRIALS_A_PART
     link_is_beside_server = False
 
