@@ -29,10 +29,12 @@ pub(crate) fn varying_messages(study: &Study, index: usize) -> PyResult<Vec<Vary
     let messages = scenario.episodes.iter().flat_map(|episode| &episode.trace.messages);
     for (number, of) in (0..).zip(messages) {
         let client = of.from.role == Role::Client;
-        let count = before.entry((client, &of.label)).or_default();
+        // Braces are of one that is encrypted.
+        let name = of.label.trim_matches(['{', '}']);
+        let count = before.entry((client, name)).or_default();
         if of.bytes.most() > of.bytes.fixed {
-            let label = of.label.clone();
-            varying.push((number, client, label, *count, of.bytes.fixed, of.bytes.most()));
+            let (least, most) = (of.bytes.fixed, of.bytes.most());
+            varying.push((number, client, name.to_owned(), *count, least, most));
         }
         *count += 1;
     }

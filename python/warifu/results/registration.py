@@ -7,13 +7,15 @@ test of it; comparing says so.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from warifu.results.manifest import ResultsError, read_manifest
+from warifu.files import RESULTS_BYTES, FileRefused, read_bytes
+from warifu.results.manifest import FILE_NAME, ResultsError, read_manifest
 
-_KEPT = ("run_id", "commit", "dirty", "finished", "manifest_sha256")
+_KEPT = ("run_id", "commit", "dirty", "finished")
 
 
 def registered(predicted: Path) -> dict[str, Any] | None:
@@ -22,9 +24,13 @@ def registered(predicted: Path) -> dict[str, Any] | None:
     every file. None where there is no whole prediction."""
     try:
         manifest = read_manifest(predicted)
-    except ResultsError:
+        content = read_bytes(predicted / FILE_NAME, RESULTS_BYTES)
+    except (FileRefused, OSError, ResultsError):
         return None
-    return {key: manifest.get(key) for key in _KEPT} if manifest.get("complete") else None
+    if not manifest.get("complete"):
+        return None
+    kept = {key: manifest.get(key) for key in _KEPT}
+    return {**kept, "manifest_sha256": hashlib.sha256(content).hexdigest()}
 
 
 def was_before(predicted: Mapping[str, Any], measured: Mapping[str, Any]) -> bool:
