@@ -131,8 +131,8 @@ def parse(content: bytes, name: str) -> npt.NDArray[Any]:
     version, length = int(header["version"]), int(header["record_bytes"])
     if (version, length) != (VERSION, RECORD.itemsize):
         raise PacketLogRefused(
-            f"{name}: is a packet log of version {version} with records of {length} bytes, expected "
-            f"version {VERSION} and {RECORD.itemsize}: use the warifu-link of this version"
+            f"{name}: is a packet log of version {version} with records of {length} bytes, "
+            f"expected version {VERSION} and {RECORD.itemsize}: use the warifu-link of this version"
         )
     whole, rest = divmod(len(content) - _HEADER.itemsize, RECORD.itemsize)
     if rest:

@@ -17,6 +17,7 @@ import json
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -146,7 +147,8 @@ class Store:
         The parts' records, and length and SHA-256 of each file by its name in the folder.
         """
         rows = _empty_rows()
-        records, files = [], {}
+        records: list[dict[str, Any]] = []
+        files: dict[str, dict[str, Any]] = {}
         for part in parts:
             value = self._part(part)
             if value is None:
@@ -208,7 +210,7 @@ class Store:
         said: dict[str, Any] = {"elsewhere": kept.elsewhere, "run_id": run_id}
         for kind, table in tables.items():
             path = self._part_path(part).parent / part.packet_file(kind)
-            self._guarded(lambda path=path, table=table: packets.write(path, table, about))
+            self._guarded(partial(packets.write, path, table, about))
             said[kind] = {"file": f"{_PACKETS}/{path.name}", "rows": table.height, **_seal(path)}
         return said
 
@@ -236,7 +238,7 @@ class Store:
         for kind in PACKET_FILES:
             name = part.packet_file(kind)
             content = read_bytes(self._part_path(part).parent / name, RESULTS_BYTES)
-            self._guarded(lambda name=name, content=content: _replace(folder / name, content))
+            self._guarded(partial(_replace, folder / name, content))
         return {
             said[kind]["file"]: {key: said[kind][key] for key in ("bytes", "sha256")}
             for kind in PACKET_FILES

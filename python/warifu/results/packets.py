@@ -27,7 +27,7 @@ _VERSION = 1
 _MOST_ROWS = 20_000_000
 #: The columns of either file, as the lab writes them (`warifu.lab.packets`, which this room may not
 #: know; a test holds them together).
-COLUMNS = {
+COLUMNS: dict[str, dict[str, Any]] = {
     "packets": {
         "trial": pl.Int32,
         "direction": pl.UInt8,
@@ -50,6 +50,17 @@ COLUMNS = {
 }
 
 
+#: What reading a damaged file ends in.
+_UNREADABLE = (
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+    KeyError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
 @dataclass(frozen=True)
 class PartPackets:
     """What is kept of a part's packets."""
@@ -60,9 +71,7 @@ class PartPackets:
     messages: pl.DataFrame
 
 
-def parts_with_packets(
-    path: Path, manifest: dict[str, Any], case_id: str
-) -> Iterator[PartPackets]:
+def parts_with_packets(path: Path, manifest: dict[str, Any], case_id: str) -> Iterator[PartPackets]:
     """The parts of a case whose packets are kept, in the order of their trials; none for a case
     without TCP, and for a run of a version that kept none.
 
@@ -108,8 +117,7 @@ def _refuse_other_run(file: Path, content: bytes, of: dict[str, Any]) -> None:
     try:
         about = json.loads(pl.read_parquet_metadata(io.BytesIO(content))[_ABOUT])
         found = {key: about[key] for key in of}
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, KeyError, TypeError, ValueError,
-            RecursionError):  # fmt: skip
+    except _UNREADABLE:
         raise damaged(file, "is no packet log that Warifu kept") from None
     for key, wanted in of.items():
         if found[key] != wanted:

@@ -24,12 +24,13 @@ import pytest
 from support import needs
 from support.laboratory import make_case, study_of
 from support.paths import ROOT
-from warifu.lab import LabError, LabUnavailable, Settings, cell, measure, workplace
+from warifu.lab import LabError, LabUnavailable, Settings, cell, link, measure, workplace
 from warifu.lab.case import Cell
 from warifu.lab.errors import ResultsMixed, RunRejected
 from warifu.lab.measure import Progress
 from warifu.lab.store import Part
 from warifu.results import Results
+from warifu.results.packets import parts_with_packets
 
 pytestmark = needs.root
 
@@ -83,6 +84,8 @@ def test_study_is_measured_to_observations(tmp_path: Path) -> None:
                 "https.response_complete",
                 "bytes.client_sent",
                 "bytes.server_sent",
+                "tcp.syn_timeouts",
+                "tcp.client_retransmissions",
             ),
             6,
         )
@@ -141,8 +144,75 @@ def test_fewer_trials_keep_finished_cells(tmp_path: Path, ran: list[Part]) -> No
     assert "have 6 trials and are measured anew with 8" in "".join(one.message for one in seen)
     file = json.loads((tmp_path / "manifest.json").read_text())["files"]
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    assert file == {f"observations/{path.name}": {"bytes": path.stat().st_size, "sha256": digest}}
+    assert file.pop(f"observations/{path.name}") == {
+        "bytes": path.stat().st_size,
+        "sha256": digest,
+    }
+    assert set(file) == {f"packets/{one.name}" for one in (tmp_path / "packets").iterdir()}
     assert Results.open(tmp_path).failures(CASES[0].case_id) == 0
+
+
+def test_scripted_drops_are_in_the_log_of_their_trials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    impairments = link.impairments
+
+    def dropping(of: Any) -> dict[str, Any]:  # noqa: ANN401
+        # The SYN; its repetition is the second, then come the ACK and ClientHello, which is lost.
+        script = {"drop_script_a_to_b": [0, 3], "drop_script_b_to_a": []}
+        return impairments(of) | {"loss": {"kind": "none"}} | script
+
+    monkeypatch.setattr(link, "impairments", dropping)
+    case = make_case(link__rtt=20 * MS)
+    # Far enough apart for the first to have all packets that the script counts.
+    slow = Settings(rate_per_second=0.4, late_fraction_max=1.0)
+    assert measure(study_of(case, trials=2), tmp_path, settings=slow).complete
+    results = Results.open(tmp_path)
+    (part,) = parts_with_packets(tmp_path, results.manifest, case.case_id)
+    assert part.packets["trial"].unique().sort().to_list() == [0, 1]
+    dropped = part.packets.filter(pl.col("fate") == 2)
+    assert dropped.select("trial", "direction", "seq", "payload", "copy", "delay_ns").rows() == [
+        (0, 0, 0, 0, 1, None),
+        (0, 0, 1, 236, 1, None),
+    ]
+    # Both were sent again, and then came through in the link's time.
+    for trial, direction, seq, payload in dropped.select(
+        "trial", "direction", "seq", "payload"
+    ).rows():
+        again = part.packets.filter(
+            trial=trial, direction=direction, seq=seq, payload=payload, copy=2
+        )
+        assert again["delay_ns"].to_list() == [10 * MS]
+    hello = part.messages.filter(trial=0, direction=0, message=0).rows()
+    assert hello == [(0, 0, 0, "ClientHello", 236)]
+    for metric in ("tcp.syn_timeouts", "tcp.client_retransmissions"):
+        rows = results.rows(case.case_id).filter(pl.col("metric").cast(pl.String) == metric)
+        assert rows.sort("trial")["value"].to_list() == [1.0, 0.0], metric
+
+
+def test_part_without_its_packets_is_measured_again(tmp_path: Path, ran: list[Part]) -> None:
+    def after_two(progress: Progress) -> None:
+        if progress.trials_done == 4:
+            raise KeyboardInterrupt
+
+    study = study_of(CASES[0])
+    with pytest.raises(KeyboardInterrupt):
+        measure(study, tmp_path, progress=after_two, part_trials=2, settings=FAST)
+    kept = sorted(tmp_path.glob("parts/*/*.parquet"))
+    assert len(kept) == 4, "packets and messages of two parts"
+    kept[0].write_bytes(kept[0].read_bytes()[:-1])
+    spoilt = ran[0] if kept[0].name.startswith(f"{ran[0].case_id}-{ran[0].first_trial}") else ran[1]
+    assert measure(study, tmp_path, part_trials=2, settings=FAST).complete
+    assert [part.first_trial for part in ran].count(spoilt.first_trial) == 2
+    assert len(ran) == 4
+    parts = list(parts_with_packets(tmp_path, Results.open(tmp_path).manifest, CASES[0].case_id))
+    assert [part.first_trial for part in parts] == [0, 2, 4]
+    names = {f"packets/{path.name}" for path in (tmp_path / "packets").iterdir()}
+    # Measured anew in other parts: none of the earlier ones' files is left.
+    assert measure(study, tmp_path, trials=7, part_trials=7, settings=FAST).complete
+    again = {f"packets/{path.name}" for path in (tmp_path / "packets").iterdir()}
+    assert len(names) == 6 and len(again) == 2
+    Results.open(tmp_path)
 
 
 def test_stop_between_parts_leaves_a_readable_folder(tmp_path: Path) -> None:
