@@ -92,6 +92,9 @@ struct Run {
     /// Probability, from 0 to 1, with which each packet is lost.
     #[arg(long)]
     loss: Option<f64>,
+    /// A new file for what became of each packet; its format is in the crate's `packet_log`.
+    #[arg(long, value_name = "FILE")]
+    packet_log: Option<PathBuf>,
     /// Do not ask for SCHED_FIFO and locked memory.
     #[arg(long)]
     no_realtime: bool,
@@ -115,6 +118,9 @@ pub struct PrecisionOptions {
     /// What to print on stdout.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
+    /// Log what becomes of each packet to this new file meanwhile, to see what that costs.
+    #[arg(long, value_name = "FILE")]
+    pub packet_log: Option<PathBuf>,
     /// Also write the JSON result to this file.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -212,6 +218,7 @@ impl Run {
         config.congestion_control =
             self.congestion_control.clone().or(config.congestion_control.take());
         config.initcwnd = self.initcwnd.or(config.initcwnd);
+        config.packet_log = self.packet_log.clone().or(config.packet_log.take());
         config.realtime &= !self.no_realtime;
         let link = &mut config.link;
         if let Some(rtt_ms) = self.rtt_ms {

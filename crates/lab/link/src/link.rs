@@ -17,6 +17,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread::JoinHandle;
+use warifu_model::Probability;
 
 /// Above every normal thread and most real-time ones, below the kernel's own at 99; what the facts
 /// of the lab were measured with.
@@ -133,6 +134,11 @@ impl Link {
         self.ask(|reply| Request::Set { link: Box::new(link), seed, fresh: Box::default(), reply })
     }
 
+    /// Judges the windows that are reported on from now on by another share of late packets.
+    pub fn allow_late(&mut self, fraction_max: Probability) {
+        self.judge.late_fraction_max = fraction_max;
+    }
+
     /// Takes the link down and returns the report of its last window. The devices are gone when
     /// this returns.
     ///
@@ -231,8 +237,9 @@ fn forward(
     requests: Receiver<Request>,
     ready: &SyncSender<(Scheduler, Vec<String>)>,
 ) -> Result<(), LinkError> {
-    let granted = ask_for_realtime(config.realtime);
+    let mut granted = ask_for_realtime(config.realtime);
     let forwarder = Forwarder::new(config, devices, log, wake, requests)?;
+    granted.0.wake_up_ns = forwarder.wake_up().0;
     // The starter waits for this, so it is there.
     let _ = ready.send(granted);
     forwarder.run()

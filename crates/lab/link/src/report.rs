@@ -28,8 +28,13 @@ pub struct Report {
     pub late_fraction: f64,
     /// That bound.
     pub lateness_bound_us: f64,
+    /// The largest share of late packets with which the window is accepted.
+    pub late_fraction_max: f64,
     /// The scheduling that was granted.
     pub scheduler: Scheduler,
+    /// Time for which the forwarding thread waited awake for packets that were due sooner than it
+    /// could have been woken.
+    pub awake_us: f64,
     /// Time for which the forwarding thread could run but did not (/proc/thread-self/schedstat);
     /// absent if the kernel does not say.
     pub run_queue_wait_us: Option<f64>,
@@ -55,6 +60,9 @@ pub struct Scheduler {
     /// Whether the kernel stamps packets when they are sent; else they are stamped when read, a
     /// wake-up later.
     pub kernel_stamps: bool,
+    /// How late the timer wakes the forwarding thread, the median of some wake-ups timed at the
+    /// start; it is set so much earlier.
+    pub wake_up_ns: u64,
 }
 
 /// One direction's part of a report.
@@ -126,6 +134,7 @@ pub struct Window {
     pub(crate) counters: [Counters; 2],
     pub(crate) lateness: [Histogram<u64>; 2],
     pub(crate) late: u64,
+    pub(crate) awake_ns: u64,
     pub(crate) start: Edge,
     pub(crate) end: Edge,
     pub(crate) seed: u64,
@@ -154,6 +163,7 @@ impl Window {
             counters: [Counters::default(); 2],
             lateness: [histogram(), histogram()],
             late: 0,
+            awake_ns: 0,
             start: Edge::default(),
             end: Edge::default(),
             seed: 0,
@@ -194,7 +204,9 @@ impl Window {
             b_to_a,
             late_fraction,
             lateness_bound_us: judge.lateness_bound.0 as f64 / 1e3,
+            late_fraction_max: judge.late_fraction_max.0,
             scheduler: judge.scheduler.clone(),
+            awake_us: self.awake_ns as f64 / 1e3,
             run_queue_wait_us: difference(|edge| edge.run_queue_wait_ns).map(|ns| ns as f64 / 1e3),
             // USER_HZ, in which /proc/stat counts, is 100 on every Linux architecture of today
             // (proc_stat(5)).

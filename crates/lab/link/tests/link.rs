@@ -49,6 +49,8 @@ fn packets_arrive_after_their_delay() {
     let ends = Ends::new();
     let delays = LinkConfig { delay_a_to_b: DELAY, delay_b_to_a: HALF, ..LinkConfig::default() };
     let mut link = Link::start(&ends.config(delays)).unwrap();
+    // The timer is set earlier by a median of real wake-ups, and never by more than it is first.
+    assert!((1..=100_000).contains(&link.scheduler().wake_up_ns), "{:?}", link.scheduler());
     let (a, b) = ends.udp();
     let mut packet = [0_u8; 64];
     for _ in 0..20 {
@@ -66,6 +68,9 @@ fn packets_arrive_after_their_delay() {
         assert_eq!(direction.counters.bytes_delivered, 20 * (64 + 28));
         assert_eq!(direction.lateness_us.n, 20);
     }
+    // At most one wait for each packet, each shorter than the timer is set earlier.
+    let most_us = 40.0 * link.scheduler().wake_up_ns as f64 / 1e3;
+    assert!(report.awake_us <= most_us, "{} of {most_us}", report.awake_us);
     assert_eq!(link.report().unwrap().a_to_b.counters.packets_in, 0, "a report opens a new window");
 }
 
