@@ -351,11 +351,11 @@ impl Forwarder {
         if left == Nanos::ZERO || left > self.wake_up {
             return begun;
         }
+        self.window.awake_ns += left.0;
         loop {
             std::hint::spin_loop();
             let now = now();
             if now >= due {
-                self.window.awake_ns += (now - begun).0;
                 return now;
             }
         }
