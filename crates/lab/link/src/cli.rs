@@ -22,6 +22,9 @@ Control lines on stdin, one JSON object each; the end of stdin means stop:
                           flush, and go on with these impairments; the seed is optional
   {"command":"stop"}      report once more and end
 
+With --packet-log, or "packet_log" in the configuration, what became of each packet is in that file
+whenever a report has been given: 48 bytes a packet after a header of 16, little-endian.
+
 Events on stdout, one JSON object each: ready, report, set, error (a control line that cannot be
 obeyed), stopped. A report says whether its window is accepted; do not use what was measured in a
 window that is not.
