@@ -211,38 +211,50 @@ class Store:
         for kind, table in tables.items():
             path = self._part_path(part).parent / part.packet_file(kind)
             self._guarded(partial(packets.write, path, table, about))
-            said[kind] = {"file": f"{_PACKETS}/{path.name}", "rows": table.height, **_seal(path)}
+            said[kind] = {
+                "file": f"{_PACKETS}/{path.name}",
+                "rows": table.height,
+                **_seal(path.read_bytes()),
+            }
         return said
 
     def _packets_are_there(self, part: Part, record: dict[str, Any]) -> bool:
-        """Whether what a part's record says of its packets is beside it, as it was written."""
+        """Whether what a part's record says of its packets is beside it, by the length: this is
+        asked for every part again and again."""
         # Parts of a version that kept none have none.
         said = record.get("packets")
         try:
             return said is None or all(
-                _seal(self._part_path(part).parent / part.packet_file(kind))
-                == {key: said[kind][key] for key in ("bytes", "sha256")}
+                (self._part_path(part).parent / part.packet_file(kind)).stat().st_size
+                == said[kind]["bytes"]
                 for kind in PACKET_FILES
             )
-        except (FileRefused, KeyError, OSError, TypeError):
+        except (KeyError, OSError, TypeError):
             return False
 
     def _put_packets(self, part: Part, record: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """Copies them to where a finished cell has them; the files' seals by their names. The
-        part's own stay until the manifest says that the cell is finished."""
+        part's own stay until the manifest says that the cell is finished. Raises LabError for one
+        that is not as it was written."""
         said = record.get("packets")
         if said is None:
             return {}
         folder = self.folder / _PACKETS
         self._guarded(lambda: folder.mkdir(exist_ok=True))
+        files = {}
         for kind in PACKET_FILES:
             name = part.packet_file(kind)
-            content = read_bytes(self._part_path(part).parent / name, RESULTS_BYTES)
+            path = self._part_path(part).parent / name
+            content = read_bytes(path, RESULTS_BYTES)
+            sealed = _seal(content)
+            if sealed != {key: said[kind][key] for key in sealed}:
+                raise LabError(
+                    f"{path}: was changed after it was written: remove it and run the same command "
+                    "again"
+                )
             self._guarded(partial(_replace, folder / name, content))
-        return {
-            said[kind]["file"]: {key: said[kind][key] for key in ("bytes", "sha256")}
-            for kind in PACKET_FILES
-        }
+            files[said[kind]["file"]] = sealed
+        return files
 
     def _remove_other_packets(self, case_id: str, names: set[str]) -> None:
         """Of an earlier measurement of the cell, in other parts."""
@@ -271,8 +283,7 @@ class Store:
 _PACKETS = "packets"
 
 
-def _seal(path: Path) -> dict[str, Any]:
-    content = read_bytes(path, RESULTS_BYTES)
+def _seal(content: bytes) -> dict[str, Any]:
     return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 

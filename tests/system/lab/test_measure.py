@@ -215,6 +215,24 @@ def test_part_without_its_packets_is_measured_again(tmp_path: Path, ran: list[Pa
     Results.open(tmp_path)
 
 
+def test_changed_packets_of_a_part_are_refused(tmp_path: Path) -> None:
+    def after_two(progress: Progress) -> None:
+        if progress.trials_done == 4:
+            raise KeyboardInterrupt
+
+    study = study_of(CASES[0])
+    with pytest.raises(KeyboardInterrupt):
+        measure(study, tmp_path, progress=after_two, part_trials=2, settings=FAST)
+    changed = next(tmp_path.glob("parts/*/*-0.parquet"))
+    content = changed.read_bytes()
+    changed.write_bytes(content[:9] + bytes([content[9] ^ 1]) + content[10:])
+    said = rf"{changed.name}: was changed after it was written: remove it and run"
+    with pytest.raises(LabError, match=said):
+        measure(study, tmp_path, part_trials=2, settings=FAST)
+    changed.unlink()
+    assert measure(study, tmp_path, part_trials=2, settings=FAST).complete
+
+
 def test_stop_between_parts_leaves_a_readable_folder(tmp_path: Path) -> None:
     count = itertools.count()
     summary = measure(

@@ -297,22 +297,20 @@ impl Forwarder {
         // later.
         *last_arrival = stamp.unwrap_or(now).max(*last_arrival);
         let arrival = *last_arrival;
-        let mut note = |due: Nanos, fate: LoggedFate| {
-            if let Some(log) = &mut self.log {
-                log.note(&Logged { packet: content, direction, arrival, due, fate });
-            }
-        };
+        let logged = |due: Nanos, fate| Logged { packet: content, direction, arrival, due, fate };
         let (cause, fate) = if packet.length > self.mtu {
             (&mut counters.oversize, LoggedFate::Oversize)
         } else {
             match path.arrive(arrival, Arrival { bytes, tcp: carries_tcp(content) }, streams) {
                 Fate::Deliver(due) if due <= now && line.is_empty() => {
-                    note(due, LoggedFate::Delivered);
-                    return self.deliver(direction, due, now, packet);
+                    self.hand_over(direction, due, now, content);
+                    // It does not wait for its record.
+                    self.note(&logged(due, LoggedFate::Delivered));
+                    return self.pool.give(packet.buffer);
                 }
                 Fate::Deliver(due) if self.pool.has_room() => {
-                    note(due, LoggedFate::Delivered);
-                    return line.push(due, packet);
+                    self.note(&logged(due, LoggedFate::Delivered));
+                    return self.lanes[direction.index()].line.push(due, packet);
                 }
                 Fate::Deliver(_) => (&mut counters.dropped_by_overload, LoggedFate::Overload),
                 Fate::Drop(Cause::Loss) => (&mut counters.dropped_by_loss, LoggedFate::Loss),
@@ -321,8 +319,14 @@ impl Forwarder {
             }
         };
         *cause += 1;
-        note(Nanos::ZERO, fate);
+        self.note(&logged(Nanos::ZERO, fate));
         self.pool.give(packet.buffer);
+    }
+
+    fn note(&mut self, logged: &Logged<'_>) {
+        if let Some(log) = &mut self.log {
+            log.note(logged);
+        }
     }
 
     /// Hands over all that is due, the earliest first, also what falls due meanwhile, and what is
@@ -340,7 +344,8 @@ impl Forwarder {
             let Some((due, packet)) = self.lanes[direction.index()].line.pop_due(now) else {
                 return;
             };
-            self.deliver(direction, due, now, packet);
+            self.hand_over(direction, due, now, &packet.buffer[..packet.length]);
+            self.pool.give(packet.buffer);
         }
     }
 
@@ -362,21 +367,17 @@ impl Forwarder {
     }
 
     /// Writes a packet into the device at the other end; `now` is a fresh reading.
-    fn deliver(&mut self, direction: Direction, due: Nanos, now: Nanos, packet: Packet) {
+    fn hand_over(&mut self, direction: Direction, due: Nanos, now: Nanos, packet: &[u8]) {
         let other_end = self.devices[1 - direction.index()].as_fd();
-        match rustix::io::write(other_end, &packet.buffer[..packet.length]) {
-            Ok(_) => self.window.delivered(
-                direction,
-                packet.length as u64,
-                due,
-                now,
-                self.lateness_bound,
-            ),
+        match rustix::io::write(other_end, packet) {
+            Ok(_) => {
+                let bytes = packet.len() as u64;
+                self.window.delivered(direction, bytes, due, now, self.lateness_bound);
+            }
             // The device is down, or the kernel is out of memory: the packet is lost, and the
             // report says so.
             Err(_) => self.window.counters[direction.index()].undeliverable += 1,
         }
-        self.pool.give(packet.buffer);
     }
 
     /// Answers what was asked; whether to stop.
