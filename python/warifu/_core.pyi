@@ -161,6 +161,9 @@ class Study:
     def device_library(self, name: str) -> str | None:
         """The library whose recipes a device's messages may be lowered by, where there are any."""
 
+    def device_calibration_cases(self, name: str) -> str:
+        """The cases that a device profile's figures were found from, as a JSON list."""
+
     def device_run_ids(self, name: str) -> list[str]:
         """The calibration runs that a device profile's figures come from, sorted."""
 

@@ -186,6 +186,10 @@ class Pattern:
     concurrent: int
     """How many connections the device opens at the same moment; they share its loop, its key
     store and the link."""
+    pause: Nanos | None = None
+    """How long before the connection both ends have had none, ns, the mean where pauses vary;
+    None, and not part of the canonical form, for one of many that follow one another within a
+    tenth of a second, after which a device's costs are as they were calibrated."""
     rate: int | None = None
     """Samples a second of a stream; None, and not part of the canonical form, for other kinds."""
     request_body: int = 0

@@ -360,6 +360,7 @@ def manifest(
         "overrides": loaded.overrides,
         "profiles": [(kind, name, text) for kind, name, text, _ in used],
         "calibration_run_ids": _calibration_run_ids(loaded.study, used),
+        "calibration_cases": _calibration_cases(loaded.study, used),
         **known,
     }
     return dict(json.loads(_core.begin_manifest(loaded.study, json.dumps(facts))))
@@ -380,6 +381,16 @@ def _used_profiles(loaded: Loaded) -> Iterator[ProfileText]:
     devices = [name for kind, name in named if kind == "device"]
     named |= {("recipe", loaded.study.device_library(name) or "") for name in devices}
     return (text for text in loaded.profiles if (text[0], text[1]) in named)
+
+
+def _calibration_cases(study: Study, profiles: Sequence[ProfileText]) -> list[dict[str, Any]]:
+    """Every case whose runs the figures of the devices come from, each once."""
+    found: dict[str, dict[str, Any]] = {}
+    for kind, name, _, _ in profiles:
+        if kind == "device":
+            cases = json.loads(study.device_calibration_cases(name))
+            found |= {case["case_id"]: case for case in cases}
+    return list(found.values())
 
 
 def _calibration_run_ids(study: Study, profiles: Sequence[ProfileText]) -> list[str]:

@@ -159,6 +159,14 @@ impl Study {
         self.catalog.device(name).map(model::DeviceProfile::run_ids).unwrap_or_default()
     }
 
+    /// The cases that a device profile's figures were found from, as a JSON list; none for an
+    /// unknown name.
+    fn device_calibration_cases(&self, name: &str) -> String {
+        let cases = self.catalog.device(name).map(|device| &*device.calibration_cases);
+        // Strings and numbers: serialisation cannot fail.
+        serde_json::to_string(cases.unwrap_or_default()).unwrap_or_default()
+    }
+
     /// The library whose recipes a device's messages may be lowered by, where there are any; none
     /// for an unknown name.
     fn device_library(&self, name: &str) -> Option<&str> {

@@ -52,6 +52,10 @@ class Effort:
     cold: int
     gap_ms: float
     primitives: int
+    rested: int = 0
+    rest_ms: float = 500.0
+    """Before each rested connection other data goes through the caches, and then nothing runs for
+    so long (crates/lab/calibrate-bench/src/tls/rest.rs)."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ def run(variants: list[Variant], effort: Effort, progress: Callable[[str], None]
         "cold": effort.cold,
         "gap_ms": effort.gap_ms,
         "primitives": effort.primitives,
+        "rested": effort.rested,
+        "rest_ms": effort.rest_ms,
     }
     progress(f"timing {len(variants)} TLS variants over memory")
     report = json.loads(program.output_of("warifu-calibrate-bench", "tls", config))
@@ -93,16 +99,19 @@ def entries(report: dict[str, Any], variants: list[Variant], source: str) -> lis
         if when is None:
             continue
         warm = by_temperature["warm"]
-        cold = by_temperature.get("cold", warm)
+        cold, rested = by_temperature.get("cold", warm), by_temperature.get("rested")
         if _signs(message, variant):
             sign = signatures[message.role, variant.tls, variant.certificate]
-            warm, cold = _without(warm, sign[0]), _without(cold, sign[1])
+            warm, cold = _without(warm, sign.warm), _without(cold, sign.cold)
+            rested = None if rested is None else _without(rested, sign.rested or sign.cold)
         rate = per_byte[variant.aead] if message.name == "ApplicationData" else 0.0
-        entry = Entry(operation, when, warm, cold, per_byte_ns=rate, source=source)
+        entry = Entry(operation, when, warm, cold, per_byte_ns=rate, source=source, rested=rested)
         found.setdefault((operation, str(when)), entry)
-    for (role, tls, certificate), (warm, cold) in signatures.items():
+    for (role, tls, certificate), sign in signatures.items():
         when_signed: Condition = {"tls": tls, "certificate": certificate}
-        entry = Entry(f"{role}.sign", when_signed, warm, cold, source=source)
+        entry = Entry(
+            f"{role}.sign", when_signed, sign.warm, sign.cold, source=source, rested=sign.rested
+        )
         found[entry.operation, str(when_signed)] = entry
     for role in ("client", "server"):
         operation = f"{role}.receive.ChangeCipherSpec"
@@ -120,12 +129,13 @@ def _signs(message: Message, variant: Variant) -> bool:
 
 def _signatures(
     report: dict[str, Any], variants: list[Variant]
-) -> dict[tuple[str, str, str], tuple[Law, Law]]:
-    """Warm and cold law of a signature by role, TLS version and key type.
+) -> dict[tuple[str, str, str], _Signature]:
+    """The laws of a signature by role, TLS version and key type.
 
     Warm, it is the stand-alone operation. Cold, it is not: alone after a pause it pays for all that
     the pause took from the caches, while in its place in a handshake the message's earlier work has
-    paid for some. So cold it gets the share of the cold message that it has of the warm one.
+    paid for some. So cold it gets the share of the cold message that it has of the warm one, and
+    after a rest that of the rested one.
     """
     alone = {
         row["algorithm"]: _law(row)
@@ -142,8 +152,15 @@ def _signatures(
     for key, laws in messages.items():
         warm = alone[key[2]]
         share = min(1.0, warm.mean_ns / laws["warm"].mean_ns)
-        found[key] = (warm, laws.get("cold", laws["warm"]).scaled(share))
+        rested = laws["rested"].scaled(share) if "rested" in laws else None
+        found[key] = _Signature(warm, laws.get("cold", laws["warm"]).scaled(share), rested)
     return found
+
+
+class _Signature(NamedTuple):
+    warm: Law
+    cold: Law
+    rested: Law | None
 
 
 _FAMILIES = {

@@ -16,7 +16,6 @@ from warifu.calibrate.bench import Effort
 from warifu.calibrate.part import Draft, Found, Plan, Row
 from warifu.calibrate.profile import DEFAULT_PROFILE, DEVICE, ProfileText, Record
 from warifu.lab import interruption, quiet, workplace
-from warifu.lab.measure import NOISE
 
 PLANS = {
     "quick": Plan(Effort(warm=30, cold=8, gap_ms=10.0, primitives=100), 30),
@@ -103,7 +102,7 @@ def _refuse_without_lab() -> None:
 def _noise(shares: Sequence[quiet.Shares]) -> list[str]:
     """A remark if other work took much of the processors while costs were timed."""
     worst = max(one.others + one.stolen for one in shares)
-    if worst <= NOISE:
+    if worst <= quiet.OTHERS_MAX:
         return []
     remark = f"other work took up to {worst:.0%} of the processors: the costs are too high"
     return [f"{remark}; stop it and calibrate again"]

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warifu.calibrate.errors import CalibrateError
+from warifu.case import Case
 from warifu.lab import interruption
 from warifu.lab.case import Cell
-from warifu.lab.cell import CALM_RATE, Bench, Settings
+from warifu.lab.cell import Bench, Settings
 from warifu.lab.errors import RunRejected
 from warifu.lab.quiet import Shares
+from warifu.lab.rates import CALM_RATE
 from warifu.lab.store import Part
 
 if TYPE_CHECKING:
@@ -66,6 +68,10 @@ class Loopback:
     """What others took of the processors during each run."""
     records: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     """What the lab says of each run, by case id."""
+    cells: Sequence[Cell] = ()
+    """The cases that were run."""
+    parts_ns: Mapping[tuple[str, str], Sequence[NDArray[np.float64]]] = field(default_factory=dict)
+    """`times_ns` by run."""
 
     def medians_ns(self) -> dict[tuple[str, str], float]:
         """The median of each."""
@@ -100,13 +106,16 @@ def run_all(
     trials: int,
     progress: Callable[[str], None],
     columns: Mapping[str, str],
+    wanted: Callable[[Case], bool] = lambda _: True,
 ) -> Loopback:
-    """The same of several studies, whose cases are run in turn.
+    """The same of several studies, whose `wanted` cases are run in turn.
 
     Raises LabUnavailable or LabError as the lab does.
     """
     times: dict[tuple[str, str], NDArray[np.float64]] = {}
-    cases = [Cell.of(view) for study in studies for view in study.cases]
+    all_cases = [Cell.of(view) for study in studies for view in study.cases]
+    cases = [cell for cell in all_cases if wanted(cell.case)]
+    parts: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
     records: dict[str, list[Mapping[str, Any]]] = {}
     # Round robin, so that drift hits all alike; what is rejected comes again at the end.
     to_do = deque(itertools.product(range(ROUNDS), cases))
@@ -137,7 +146,8 @@ def run_all(
                 new = new[~np.isnan(new)]
                 earlier = times.get((case.case_id, metric), np.empty(0))
                 times[case.case_id, metric] = np.concatenate((earlier, new))
-    return Loopback(times, rejections, shares, records)
+                parts.setdefault((case.case_id, metric), []).append(new)
+    return Loopback(times, rejections, shares, records, cases, parts)
 
 
 def _run(bench: Bench, case: Cell, trials: int) -> tuple[dict[str, list[Any]], Mapping[str, Any]]:

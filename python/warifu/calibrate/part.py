@@ -10,21 +10,30 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from warifu import _core
 from warifu.calibrate.bench import Effort
-from warifu.calibrate.profile import DEVICE, Entry, Law, Profile, ProfileText
-from warifu.case import Case
+from warifu.calibrate.profile import DEVICE, Entry, Law, Profile, ProfileText, Speed
+from warifu.case import Case, HttpsStack
 from warifu.files import temporary_folder
+from warifu.lab.case import Cell
 from warifu.lab.quiet import Shares
+
+Floats = NDArray[np.float64]
+T = TypeVar("T")
 
 IDLE_THRESHOLD_NS = 5_000_000
 """Between the waits of a connection without delay (below a millisecond, timed warm) and the
 bench's cold pauses (10 ms). Only links of 1 to 10 ms make programs wait for a time in between."""
+
+REST_THRESHOLD_NS = 300_000_000
+"""Pauses of so long a mean are rests, between the lab's usual ones (40 ms, after which costs are
+the warm and cold ones) and those that rested costs were found at (500 and 600 ms)."""
 
 Item = dict[str, Any]
 """Something to be timed, as JSON. Its form is the part's own; records keep it."""
@@ -42,6 +51,8 @@ class Plan:
 
     bench: Effort
     loopback_trials: int
+    rested_trials: int = 0
+    """Connections of each rested case: each comes after more than half a second."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,10 @@ class Draft:
     entries: tuple[Entry, ...] = ()
     shape: Law = field(default_factory=lambda: Law.constant(1.0))
     """The form of the laws of system calls and wake-ups, with median 1."""
+    speed: Speed | None = None
+    """What the computing of a connection has in common."""
+    cases: tuple[Mapping[str, str], ...] = ()
+    """The cases that costs were found from, as a profile names them."""
 
     def having(self, entries: Iterable[Entry]) -> Draft:
         """This draft and more entries."""
@@ -61,7 +76,23 @@ class Draft:
     def profile(self, run_id: str, description: str) -> Profile:
         """The profile."""
         by = "warifu calibrate host"
-        return Profile(run_id, description, by, IDLE_THRESHOLD_NS, self.entries)
+        rests = any(entry.rested is not None for entry in self.entries)
+        return Profile(
+            run_id,
+            description,
+            by,
+            IDLE_THRESHOLD_NS,
+            self.entries,
+            speed=self.speed,
+            rest_threshold_ns=REST_THRESHOLD_NS if rests else None,
+            calibration_cases=self.cases,
+        )
+
+    def found_from(self, cells: Iterable[Cell]) -> Draft:
+        """The same, in whose profile these cases are named."""
+        known = {case["case_id"]: case for case in self.cases}
+        known |= {cell.case_id: calibration_case(cell) for cell in cells}
+        return replace(self, cases=tuple(known.values()))
 
     def study(self, text: str, file: str = "calibration study") -> _core.Study:
         """A study on a machine with these costs; `file` begins its errors."""
@@ -71,6 +102,13 @@ class Draft:
 
     def predict(self, text: str) -> Mapping[Target, float]:
         """The medians of a calibration study, ns."""
+        return self._predicted(text, _medians_ns)
+
+    def draw(self, text: str, metric: str) -> Mapping[str, Floats]:
+        """A metric of every trial of a calibration study, ns, by case id."""
+        return self._predicted(text, lambda folder: _values_ns(folder, metric))
+
+    def _predicted(self, text: str, read: Callable[[Path], T]) -> T:
         study = self.study(text)
         manifest = {
             "schema_version": _core.SCHEMA_VERSION,
@@ -85,7 +123,7 @@ class Draft:
         ) as name:
             folder = Path(name) / "predicted"
             _core.predict(study, str(folder), json.dumps(manifest))
-            return _medians_ns(folder)
+            return read(folder)
 
 
 @dataclass(frozen=True)
@@ -164,6 +202,44 @@ def fit_rows(
         for case in study.cases
         for metric in wanted
     ]
+
+
+def calibration_case(cell: Cell) -> Mapping[str, str]:
+    """A case as profiles name those that they were found from: by the choices that its times depend
+    on (crates/core/model/src/profile/calibration_case.rs)."""
+    stack = cell.case.stack
+    found = {
+        "case_id": cell.case_id,
+        "protocol": stack.protocol,
+        "rtt": f"{cell.rtt_ns} ns",
+    }
+    if not isinstance(stack, HttpsStack):
+        return found
+    tls = stack.tls
+    ways = {way["name"]: way["has_key_exchange"] for way in _core.resumptions(tls.version)}
+    full = tls.session == "full"
+    by_psk = tls.psk is not None
+    found |= {"tls": tls.version, "session": tls.session, "authentication": tls.authentication}
+    if (full and not by_psk) or ways.get(tls.session) or (by_psk and tls.psk.mode == "psk_dhe_ke"):
+        found["group"] = tls.group
+    # Of a resumed session the ticket holds the client's, if it showed one.
+    if not by_psk and (full or tls.authentication == "mutual"):
+        found["certificate"] = tls.certificate
+    return found
+
+
+def _values_ns(folder: Path, metric: str) -> dict[str, Floats]:
+    columns = ["case_id", "metric", "stage", "value", "weight"]
+    rows = pl.read_parquet(folder / "observations" / "*.parquet", columns=columns)
+    words = pl.col("case_id", "metric", "stage").cast(pl.String)
+    whole = rows.with_columns(words).filter(
+        pl.col("stage").is_null() & (pl.col("metric") == metric)
+    )
+    found = {}
+    for key, group in whole.group_by("case_id"):
+        counts = group["weight"].round().cast(pl.Int64).to_numpy()
+        found[str(key[0])] = np.repeat(group["value"].to_numpy().astype(np.float64), counts)
+    return found
 
 
 def _medians_ns(folder: Path) -> dict[Target, float]:

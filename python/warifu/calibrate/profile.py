@@ -8,8 +8,8 @@ machine and with which versions it was made, so that a stale one can be told.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +120,12 @@ class Entry:
     """*simulated* where the figure was found by simulating the runs it comes from."""
     is_primitive: bool = False
     """Whether `operation` is the name of a primitive."""
+    rested: Law | None = None
+    """In a connection that begins after a rest, warm or cold."""
+
+    def having(self, warm: Law, cold: Law | None, rested: Law | None) -> Entry:
+        """The same with other laws."""
+        return replace(self, warm=warm, cold=cold, rested=rested)
 
     def toml(self) -> str:
         """Its `[[operation]]` or `[[primitive]]` section."""
@@ -130,12 +136,33 @@ class Entry:
         lines.append(f"warm = {self.warm.toml()}")
         if self.cold is not None:
             lines.append(f"cold = {self.cold.toml()}")
+        if self.rested is not None:
+            lines.append(f"rested = {self.rested.toml()}")
         if self.per_byte_ns:
             lines.append(f'per_byte = "{self.per_byte_ns:.3f} ns"')
         if self.source:
             lines += [f"source = {json.dumps(self.source)}", f"kind = {json.dumps(self.kind)}"]
         if self.note:
             lines.append(f"note = {json.dumps(self.note)}")
+        return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What all computing of a connection has in common (crates/core/model/src/profile/speed.rs)."""
+
+    connection: tuple[float, ...]
+    """Evenly spaced quantiles of the factor, from 0 to 1, not falling."""
+    sitting: float = 0.0
+    """Standard deviation of a whole part's, relative to 1."""
+    source: str = ""
+
+    def toml(self) -> str:
+        """The `[speed]` section."""
+        lines = ["[speed]", f"connection = [{', '.join(f'{one:.4f}' for one in self.connection)}]"]
+        lines.append(f"sitting = {self.sitting:.4f}")
+        if self.source:
+            lines += [f"source = {json.dumps(self.source)}", 'kind = "simulated"']
         return "\n".join(lines) + "\n"
 
 
@@ -164,6 +191,12 @@ class Profile:
     kind: str = "simulated"
     """Of what an entry does not say it of."""
     written_by: str = "warifu calibrate host"
+    speed: Speed | None = None
+    rest_threshold_ns: int | None = None
+    """None where nothing is slower after a rest."""
+    calibration_cases: tuple[Mapping[str, str], ...] = ()
+    """The cases whose runs the costs were found from (crates/core/model/src/profile/
+    calibration_case.rs)."""
 
     def toml(self) -> str:
         """The file's text."""
@@ -178,6 +211,13 @@ class Profile:
         ]
         if self.idle_threshold_ns is not None:
             head.append(f'idle_threshold = "{self.idle_threshold_ns} ns"')
+        if self.rest_threshold_ns is not None:
+            head.append(f'rest_threshold = "{self.rest_threshold_ns} ns"')
+        if self.calibration_cases:
+            rows = (f"  {_inline(dict(case))}," for case in self.calibration_cases)
+            head += ["calibration_cases = [", *rows, "]"]
+        if self.speed is not None:
+            head += ["", self.speed.toml().rstrip()]
         return "\n".join([*head, "", *(entry.toml() for entry in self.entries)])
 
 

@@ -139,6 +139,8 @@ class Costs:
             f"{entry.source}, times a factor fitted by simulation",
             entry.note,
             kind="simulated",
+            # The bench's own, without a share of cold: nothing was used just before.
+            rested=None if entry.rested is None else entry.rested.scaled(warm),
         )
 
     def named(self) -> dict[str, float]:

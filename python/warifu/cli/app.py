@@ -183,8 +183,19 @@ def measure(
         typer.Option(
             "--connections-per-second",
             min=0.1,
-            help="How often connections begin: 25, or 100 where packets are lost. Over a link with "
-            "a rate, ordered jitter or bursts of loss each waits for the one before.",
+            help="How often connections begin; at most 25, or 100 where packets are lost, and so "
+            "seldom that the server is busy for under 5 % of the time. Over a link with a rate, "
+            "ordered jitter or bursts of loss each waits for the one before.",
+        ),
+    ] = None,
+    others_max: Annotated[
+        float | None,
+        typer.Option(
+            "--others-max",
+            min=0.0,
+            max=100.0,
+            help="Measure a part again beside which other work took more than so many per cent of "
+            "the processors. By default it is put on record, and from 5 % on not judged.",
         ),
     ] = None,
     baseline: Baseline = None,
@@ -201,13 +212,15 @@ def measure(
 
       sudo .venv/bin/warifu measure --link loopback --rtt "60 ms" --stack https/tls1.3 --trials 500
     """
-    from warifu import lock
+    from warifu import lab, lock
     from warifu.cli import halves, verdicts
 
     loaded = choices.load(stand_in=False)
     place = halves.folder_of(loaded, out)
     with lock.held(place, "measure"):
-        folder, summary = halves.measure(loaded, place, trials, per_second)
+        share = None if others_max is None else others_max / 100.0
+        settings = lab.Settings(rate_per_second=per_second, others_bound=share)
+        folder, summary = halves.measure(loaded, place, trials, settings)
         if not summary.measured:
             screen.warn("no case could be measured here; the reasons are above")
             return ENVIRONMENT

@@ -13,6 +13,7 @@ from warifu.cli.formats import Format
 
 if TYPE_CHECKING:
     from warifu.cli.answers import Answered
+    from warifu.lab.cell import Settings
     from warifu.lab.measure import Progress, Summary
     from warifu.study import Loaded
 
@@ -88,7 +89,7 @@ def set_aside(folder: Path, run_id: str) -> Path:
 
 
 def measure(
-    loaded: Loaded, folder: Path, trials: int | None = None, rate: float | None = None
+    loaded: Loaded, folder: Path, trials: int | None = None, settings: Settings | None = None
 ) -> tuple[Path, Summary]:
     """Measures every case that this machine can into ``folder/measured``.
 
@@ -98,7 +99,7 @@ def measure(
     """
     target = folder / "measured"
     try:
-        summary = _measure(loaded, target, trials, rate)
+        summary = _measure(loaded, target, trials, settings)
     except KeyboardInterrupt:
         # The store's layout (warifu.lab.store): a part that is whole, or a cell.
         kept = any(target.glob("parts/*/*.json")) or any(target.glob("observations/*.parquet"))
@@ -152,7 +153,9 @@ def _registered(folder: Path) -> dict[str, Any]:
     return {} if found is None else {"registered": found}
 
 
-def _measure(loaded: Loaded, target: Path, trials: int | None, rate: float | None) -> Summary:
+def _measure(
+    loaded: Loaded, target: Path, trials: int | None, settings: Settings | None
+) -> Summary:
     from warifu import lab, study
 
     warned: set[str] = set()
@@ -177,7 +180,7 @@ def _measure(loaded: Loaded, target: Path, trials: int | None, rate: float | Non
             progress=tell,
             trials=trials,
             manifest=provenance.manifest(loaded, "measured") | _registered(target.parent),
-            settings=None if rate is None else lab.Settings(rate_per_second=rate),
+            settings=settings,
             stand_ins={
                 name: lab.StandIn(timing, agent)
                 for name, (timing, agent) in study.stand_ins(loaded).items()

@@ -20,6 +20,7 @@ class Cause(Enum):
     POOL_FULL = re.compile("packets found no room in the pool")
     REFUSED = re.compile("packets were refused by the receiving device")
     TOO_LONG = re.compile("packets were longer than the MTU")
+    SERVER = re.compile("^the server was busy for")
     OTHERS = re.compile("^others took .* of the processors")
 
     @staticmethod
@@ -41,6 +42,7 @@ class Cause(Enum):
 
 _SAYS = {
     Cause.LATE: "packets were too late",
+    Cause.SERVER: "the server was busy for too much of the time",
     Cause.OTHERS: "other programs took too much of the processors",
 }
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from warifu import identity
-from warifu.lab import interruption, kernel, packets, processes, quiet, workplace
+from warifu.lab import interruption, kernel, packets, processes, quiet, rates, workplace
 from warifu.lab.card import StandIn
 from warifu.lab.case import Cell
 from warifu.lab.driver import Running, Setup
@@ -19,22 +20,17 @@ from warifu.lab.drivers import driver_of
 from warifu.lab.errors import RunRejected
 from warifu.lab.link import Link, configuration
 from warifu.lab.store import Part
-from warifu.lab.trials import SPREAD, Trials
+from warifu.lab.rates import Rates
+from warifu.lab.trials import Trials
 from warifu.lab.workplace import Workplace
-
-CALM_RATE = 25.0
-"""Connections a second where no packet is lost. A mutual handshake takes about 2 ms of each
-side's processor, so a processor is busy for 5 % of the time and a step that finds it busy
-(one in twenty) waits for about half a millisecond: some 0.02 ms a step on average."""
-
-LOSSY_RATE = 100.0
-"""Connections a second over a lossy link, where trials are many and the gates are milliseconds
-wide: a step in five finds its processor busy and waits, some 0.1 ms a step on average."""
 
 LATE_FRACTION_MAX = 0.01
 """A part is rejected if more packets are late by over 0.5 ms: the P99 of the link's lateness is
 held to what its precision is judged by. On a virtual machine the hypervisor takes the processors
 for some milliseconds every few seconds, which no stricter bound would let pass."""
+
+_PILOT_SEED = 0x70696C6F74
+"""Sets a pilot's chance apart from its part's."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +38,15 @@ class Settings:
     """How the lab runs; not part of a case."""
 
     rate_per_second: float | None = None
-    """Connections a second; None: `CALM_RATE` or `LOSSY_RATE`. Slower over a link with memory,
-    where each waits for the one before."""
+    """Connections a second, whatever the server takes of its processor; None: so many that it is
+    busy for less than `rates.SERVER_BUSY_MAX` of the time. Slower over a link with memory, where
+    each waits for the one before."""
     port: int | None = None
     """The server's; None: the protocol's own."""
     others_bound: float | None = None
     """Share of all processors that other programs and the hypervisor may take during a part; beyond
-    it the part is rejected unseen, as for a late link. None: it is only put on record."""
+    it the part is rejected unseen, as for a late link. None: it is put on record, and what is
+    beyond `quiet.OTHERS_MAX` is not judged (`warifu.compare`)."""
     late_fraction_max: float = LATE_FRACTION_MAX
     """Share of late packets beyond which a part is rejected. Tests that judge no time allow all."""
     timeout_seconds: float = 180.0
@@ -76,6 +74,7 @@ class Bench(processes.Stoppable):
         with identity.as_root():
             self._place = Workplace()
         self._runs = 0
+        self.rates = Rates(self._settings.rate_per_second)
 
     def stop(self) -> None:
         """Removes the folder."""
@@ -92,9 +91,11 @@ class Bench(processes.Stoppable):
         # folder, which root alone may enter, and a step left out would fail halfway. What belongs
         # to the caller is asked as the caller: `stop`, and a card's timing (`lab.card`).
         with identity.as_root():
-            return self._run(cell, part, stop)
+            return self._run(cell, part, stop, self._settings)
 
-    def _run(self, cell: Cell, part: Part, stop: Callable[[], bool]) -> PartResult | None:
+    def _run(
+        self, cell: Cell, part: Part, stop: Callable[[], bool], settings: Settings
+    ) -> PartResult | None:
         driver = driver_of(cell)
         self._runs += 1
         folder = self._place.folder / f"run{self._runs}"
@@ -106,35 +107,41 @@ class Bench(processes.Stoppable):
                 namespaces.append(self._place.namespace(f"{end}{self._runs}", kernel.PINNED))
             client_end, server_end = namespaces
             config = configuration(cell, client_end, server_end, part.seed) | driver.routing(cell)
-            late = 1.0 if driver.is_burst(cell) else self._settings.late_fraction_max
+            late = 1.0 if driver.is_burst(cell) else settings.late_fraction_max
             config["late_fraction_max"] = late
             log = folder / "packets.log"
             if cell.tcp:
                 config["packet_log"] = str(log)
-            setup = self._setup(cell, part, folder, client_end, server_end)
+            setup = self._setup(cell, part, folder, (client_end, server_end), settings)
             beside = setup.server_processor if driver.link_is_beside_server else None
             link = up.enter_context(Link(config, folder, processor=beside))
             running = driver.start(up, setup)
-            before = processes.cpu_ns(running.server_pid)
+            used = _Used(running)
             watch = quiet.Watch([link.pid, running.server_pid])
             if not self._wait(running, link, stop):
                 return None
-            used = processes.cpu_ns(running.server_pid) - before
+            used.end(running)
             # Judged before the client's output is opened.
             shares = watch.shares()
+            rate = self.rate(cell)
+            busy = used.busy(part.trials, rate, cell.has_memory)
+            self.rates.learn(cell, used.server_ns, part.trials)
             report = link.accepted_report()
-            self._judge(shares, report)
+            self._judge(cell, shares, busy["server"], report)
             trials = running.trials()
             tcp = workplace.sysctls(client_end, [*kernel.PINNED, *kernel.SEEN])
             record = {
                 "first_trial": part.first_trial,
                 "trials": part.trials,
                 "seed": part.seed,
-                "rate_per_second": self.rate(cell),
+                "rate_per_second": rate,
                 "alone": cell.has_memory,
-                "server_cpu_ns": used,
+                "server_cpu_ns": used.server_ns,
+                "client_cpu_ns": used.client_ns,
+                "busy": busy,
                 "processors": processors(),
                 "processor_shares": shares.record(),
+                "others_max": quiet.OTHERS_MAX,
                 "pinned_differently": kernel.pinned_differently(tcp),
                 "link": report,
                 "tcp": tcp,
@@ -146,13 +153,31 @@ class Bench(processes.Stoppable):
                 log.unlink()
             return PartResult(trials, record, kept)
 
+    def pilot(self, cell: Cell, part: Part, stop: Callable[[], bool]) -> None:
+        """Finds out how fast the connections of a cell may follow one another, from a short run of
+        its own of which nothing else is kept. The link may be late in it. `part` is the cell's
+        first.
+
+        Raises LabError if a program failed.
+        """
+        short = Part(part.case_id, part.first_trial, rates.PILOT_TRIALS, part.seed ^ _PILOT_SEED)
+        settings = replace(
+            self._settings,
+            late_fraction_max=1.0,
+            timeout_seconds=min(self._settings.timeout_seconds, rates.PILOT_TIMEOUT_S),
+        )
+        # What a rejected run has taken of the server counts as well.
+        with identity.as_root(), contextlib.suppress(RunRejected):
+            self._run(cell, short, stop, settings)
+
     def _take_down(self, namespaces: list[str]) -> None:
         for name in namespaces:
             self._place.remove_namespace(name)
 
     def _setup(
-        self, cell: Cell, part: Part, folder: Path, client_end: str, server_end: str
+        self, cell: Cell, part: Part, folder: Path, ends: tuple[str, str], settings: Settings
     ) -> Setup:
+        client_end, server_end = ends
         client_processor, server_processor = processors()
         return Setup(
             cell,
@@ -164,8 +189,8 @@ class Bench(processes.Stoppable):
             client_processor,
             server_processor,
             self.rate(cell),
-            self._settings.port,
-            self._settings.timeout_seconds,
+            settings.port,
+            settings.timeout_seconds,
             self._stand_ins,
         )
 
@@ -182,19 +207,49 @@ class Bench(processes.Stoppable):
         running.check()
         return True
 
-    def _judge(self, shares: quiet.Shares, report: dict[str, Any]) -> None:
+    def _judge(self, cell: Cell, shares: quiet.Shares, busy: float, report: dict[str, Any]) -> None:
         bound = self._settings.others_bound
-        taken = shares.others + shares.stolen
-        if bound is not None and taken > bound:
-            reason = f"others took {taken:.1%} of the processors, {bound:.1%} are allowed"
-            raise RunRejected([reason], report)
+        reasons = []
+        if bound is not None and shares.taken > bound:
+            reasons.append(
+                f"others took {shares.taken:.1%} of the processors, {bound:.1%} are allowed"
+            )
+        reason = self.rates.why_too_fast(cell, busy)
+        if reason is not None:
+            reasons.append(reason)
+        if reasons:
+            raise RunRejected(reasons, report)
 
     def rate(self, cell: Cell) -> float:
         """Connections a second; where they come one after the other, one over the pause between."""
-        rate = self._settings.rate_per_second or (LOSSY_RATE if cell.is_lossy else CALM_RATE)
-        # A pause varies by half of its mean, and its least must let the link settle.
-        settled = (1.0 - SPREAD) * 1e9 / max(1, cell.settling_ns)
-        return min(rate, settled) if cell.has_memory else rate
+        return self.rates.of(cell)
+
+
+class _Used:
+    """What a part's two ends take of their processors."""
+
+    def __init__(self, running: Running) -> None:
+        """From now on."""
+        self._began = time.monotonic()
+        self._before = processes.cpu_ns(running.server_pid)
+        self._seconds = 0.0
+        self.server_ns = 0
+        self.client_ns = 0
+        """Of the client from its start to its end."""
+
+    def end(self, running: Running) -> None:
+        """The client has ended."""
+        self._seconds = time.monotonic() - self._began
+        self.server_ns = max(0, processes.cpu_ns(running.server_pid) - self._before)
+        self.client_ns = running.client_cpu_ns
+
+    def busy(self, trials: int, rate: float, alone: bool) -> dict[str, float]:
+        """For the manifest: the share of the time for which each end was busy."""
+        ends = {"client": self.client_ns, "server": self.server_ns}
+        return {
+            end: round(rates.busy(ns, trials, rate, self._seconds, alone), 4)
+            for end, ns in ends.items()
+        }
 
 
 def processors() -> tuple[int | None, int | None]:

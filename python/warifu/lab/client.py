@@ -56,6 +56,11 @@ class TimedClient(Stoppable):
             self.stop()
             raise
 
+    @property
+    def cpu_ns(self) -> int:
+        """What it took of its processor from its start to its end, ns."""
+        return self._process.cpu_ns
+
     def wait(self, timeout_seconds: float) -> int | None:
         """The exit code, or None if it still runs then. Raises LabError if it failed."""
         code = self._process.wait(timeout_seconds)

@@ -44,6 +44,10 @@ class Running(Protocol):
     def server_pid(self) -> int:
         """The process that serves."""
 
+    @property
+    def client_cpu_ns(self) -> int:
+        """What the client took of its processor from its start to its end, ns; 0 before."""
+
     def wait(self, timeout_seconds: float) -> int | None:
         """The client's exit code, or None if it still runs then. Raises LabError if it failed."""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from warifu import _core, identity, tools
-from warifu.lab import causes, interruption, kernel, seeds, workplace
+from warifu.lab import causes, interruption, kernel, quiet, seeds, workplace
 from warifu.lab.card import StandIn
 from warifu.lab.case import MAX_TRIALS_A_PART, CaseView, Cell
 from warifu.lab.cell import Bench, Settings
@@ -28,8 +28,8 @@ MAX_ATTEMPTS = 5
 PATIENCE = 3
 """Parts given up one after the other, after which the rest is given up as well."""
 
-NOISE = 0.1
-"""Share of the processors taken by other work from which on it is remarked upon."""
+PILOT = "finding out what a connection takes of the server, so that none waits for another"
+"""Said of a pilot, once."""
 
 
 class Study(Protocol):
@@ -222,12 +222,13 @@ class _Run:
 
     def all_parts(self, bench: Bench, stop: Callable[[], bool]) -> None:
         """Measures what is to do, in its order; what is rejected too often comes last."""
-        self._planned_s = lambda part: planned_s(bench, self._cases[part.case_id], part)
-        self._pace = Pace(time.monotonic())
-        self._tell("")
         put_off: dict[Part, RunRejected] = {}
         vain = 0
         with bench:
+            self._pilots(bench, stop)
+            self._planned_s = lambda part: planned_s(bench, self._cases[part.case_id], part)
+            self._pace = Pace(time.monotonic())
+            self._tell("")
             while self.to_do and not stop():
                 interruption.check()
                 part = self.to_do[0]
@@ -249,7 +250,7 @@ class _Run:
                         return
                     continue
                 except LabError as error:
-                    raise type(error)(f"{label}: {error}" if label else str(error)) from error
+                    raise _labelled(error, label) from error
                 if not finished:
                     return
                 vain = 0
@@ -257,6 +258,20 @@ class _Run:
                 self._pace.accepted(self._planned_s(part))
                 self._finish_if_whole(part.case_id)
                 self._tell(label)
+
+    def _pilots(self, bench: Bench, stop: Callable[[], bool]) -> None:
+        """Finds the rate of each cell that needs it, so that the time left is known from the first
+        part on."""
+        for case_id, cell in self._cases.items():
+            parts = [part for part in self.to_do if part.case_id == case_id]
+            if stop() or not bench.rates.needs_pilot(cell, [part.trials for part in parts]):
+                continue
+            interruption.check()
+            self._tell(cell.label, PILOT)
+            try:
+                bench.pilot(cell, parts[0], stop)
+            except LabError as error:
+                raise _labelled(error, cell.label) from error
 
     def _give_up(self, part: Part, last: RunRejected) -> None:
         self.summary.given_up[self._cases[part.case_id].label] = (
@@ -283,14 +298,14 @@ class _Run:
         """A remark if other work took much of the processors."""
         cells = self._manifest["cells"].values()
         shares = [part["processor_shares"] for cell in cells for part in cell["parts"]]
-        loud = [one for one in shares if one["others"] + one["stolen"] > NOISE]
+        loud = [one for one in shares if one["others"] + one["stolen"] > quiet.OTHERS_MAX]
         if not loud:
             return []
         worst = max(one["others"] + one["stolen"] for one in loud)
         remark = (
             f"other work took up to {worst:.0%} of the processors in {len(loud)} of "
-            f"{len(shares)} parts: times without network delay are too long; "
-            "measure on a quieter machine"
+            f"{len(shares)} parts, {quiet.OTHERS_MAX:.0%} are allowed of what is judged: times "
+            "without network delay are too long; measure on a quieter machine"
         )
         return [remark]
 
@@ -413,6 +428,10 @@ class _Run:
                 overdue,
             )
         )
+
+
+def _labelled(error: LabError, label: str) -> LabError:
+    return type(error)(f"{label}: {error}" if label else str(error))
 
 
 def planned_s(bench: Bench, case: Cell, part: Part) -> float:

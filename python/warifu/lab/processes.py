@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -60,6 +61,9 @@ class Process:
         line += [str(part) for part in command]
         self.name = name
         self.log = log
+        self.cpu_ns = 0
+        """What it took of the processors with all its threads, ns; known once `wait` saw its
+        end."""
         with log.open("ab") as errors:
             self._child = subprocess.Popen(
                 line,
@@ -117,10 +121,14 @@ class Process:
 
         Only where signals raise nothing (`interruption.deferred`): Popen holds a lock meanwhile.
         """
+        before = _children_ns()
         try:
-            return self._child.wait(timeout_seconds)
+            code = self._child.wait(timeout_seconds)
         except subprocess.TimeoutExpired:
             return None
+        # Reaped in this call, and nobody else was.
+        self.cpu_ns = max(self.cpu_ns, _children_ns() - before)
+        return code
 
     def log_tail(self, lines: int = 3) -> str:
         """The last lines that it wrote, joined to one."""
@@ -153,6 +161,12 @@ class Process:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         self._child.wait()
+
+
+def _children_ns() -> int:
+    """Processor time of all children that were waited for, ns (getrusage(2))."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return round((children.ru_utime + children.ru_stime) * 1e9)
 
 
 class Stoppable(ABC):

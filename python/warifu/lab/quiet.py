@@ -10,6 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+OTHERS_MAX = 0.05
+"""Share of all processors' time that other programs and the hypervisor may take during a run that
+is to be judged. On two processors it is a tenth of one: a step in ten that meets the other work
+takes up to twice its time."""
+
 _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
@@ -21,6 +26,11 @@ class Shares:
     """Programs that are not the lab's."""
     stolen: float
     """The hypervisor."""
+
+    @property
+    def taken(self) -> float:
+        """Both together."""
+        return self.others + self.stolen
 
     def record(self) -> dict[str, float]:
         """For the manifest."""

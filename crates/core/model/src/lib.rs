@@ -45,10 +45,11 @@ pub use operation::{
 };
 pub use primitive::{Cipher, HashAlgorithm, KeySetUp, Primitive, SignatureAlgorithm};
 pub use profile::{
-    AcceleratorProfile, Band, BandOf, Catalog, CipherCost, Code, Cost, CostSource, CostUse, Costs,
-    DeviceProfile, FigureOf, Hertz, Input, KernelRelease, KeyStoreProfile, LinkProfile, Lowered,
-    LoweredPart, Machine, ProfileKind, RecipeProfile, Shown, Sleep, Span, StandIn, TcpProfile,
-    Terms, Throttle, cost_choices, emulation_inputs, every_choice, inputs, inputs_where,
+    AcceleratorProfile, Band, BandOf, CalibrationCase, Catalog, CipherCost, Code, Cost, CostSource,
+    CostUse, Costs, DeviceProfile, FigureOf, Hertz, Input, KernelRelease, KeyStoreProfile,
+    LinkProfile, Lowered, LoweredPart, Machine, ProfileKind, RecipeProfile, Shown, Sleep, Span,
+    Speed, StandIn, TcpProfile, Terms, Throttle, cost_choices, emulation_inputs, every_choice,
+    inputs, inputs_where,
 };
 pub use stage::Stage;
 pub use study::{COMMAND_LINE, MOST_CASES, Operator, Requirement, Statistic, Study};

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use warifu_model::{Evidence, Keyword, Method, Metric, Operator, Statistic};
+use warifu_model::{CalibrationCase, Evidence, Keyword, Method, Metric, Operator, Statistic};
 
 use crate::costs::CostUsed;
 use crate::error::ResultsError;
@@ -83,6 +83,13 @@ pub struct Manifest {
     /// The runs that calibrated the profiles used.
     #[serde(default)]
     pub calibration_run_ids: Vec<String>,
+    /// The cases that those runs were of, sorted: none of them can be judged by this prediction.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calibration_case_ids: Vec<String>,
+    /// The same by the choices that their times depend on. A case that has all of them in common
+    /// with one of these is the same cell, although what else differs gives it another name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calibration_cases: Vec<CalibrationCase>,
     /// Every profile used, whole and once.
     #[serde(default)]
     pub profiles: Vec<ProfileUsed>,

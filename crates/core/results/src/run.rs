@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use warifu_model::{Case, CostUse, Evidence, Input, Keyword, Study};
+use warifu_model::{CalibrationCase, Case, CostUse, Evidence, Input, Keyword, Study};
 
 use crate::costs::CostsUsed;
 use crate::figures::Figures;
@@ -35,6 +35,8 @@ pub struct RunFacts {
     pub profiles: Vec<(String, String, String)>,
     #[serde(default)]
     pub calibration_run_ids: Vec<String>,
+    #[serde(default)]
+    pub calibration_cases: Vec<CalibrationCase>,
     #[serde(default)]
     pub commit: Option<String>,
     #[serde(default)]
@@ -117,6 +119,8 @@ impl Manifest {
             machine: run.machine,
             tools: run.tools,
             calibration_run_ids: run.calibration_run_ids,
+            calibration_case_ids: ids_of(&run.calibration_cases),
+            calibration_cases: run.calibration_cases,
             profiles: run.profiles.into_iter().map(profile_used).collect(),
             methods: BTreeSet::new(),
             evidence: BTreeSet::new(),
@@ -134,6 +138,12 @@ impl Manifest {
             files: BTreeMap::new(),
         })
     }
+}
+
+/// The names of cases, each once and sorted.
+fn ids_of(cases: &[CalibrationCase]) -> Vec<String> {
+    let ids: BTreeSet<&str> = cases.iter().map(|case| case.case_id.as_str()).collect();
+    ids.into_iter().map(str::to_owned).collect()
 }
 
 fn profile_used((kind, name, text): (String, String, String)) -> ProfileUsed {

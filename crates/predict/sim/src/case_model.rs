@@ -16,6 +16,7 @@ use crate::link::PathModel;
 use crate::profiles;
 use crate::program::{Op, Programs};
 use crate::route::Heading;
+use crate::speed::SpeedLaws;
 
 /// Numbers models; 0 is none.
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
@@ -53,6 +54,8 @@ pub struct CaseModel {
     pub(crate) repeats: bool,
     /// Its number among all models of this process.
     pub(crate) number: u64,
+    /// By what all computing of a role in a connection is slower or quicker.
+    pub(crate) speed: SpeedLaws,
     evidence: Evidence,
 }
 
@@ -110,8 +113,7 @@ impl CaseModel {
             let message = format!("is {}: expected at least {least} B", case.link.mtu);
             return Err(Error::in_case("link.mtu", message));
         }
-        let client = profiles::device(catalog, "device.profile", &case.device.profile)?;
-        let server = profiles::device(catalog, "server.profile", &case.server.profile)?;
+        let [client, server] = profiles::ends(case, catalog)?;
         let interface = |device: Costs<'_>, role| {
             let operation = Operation::System(role, SystemCall::Interface);
             let cost = device.cost(operation, &case.stack, 0)?;
@@ -133,10 +135,12 @@ impl CaseModel {
         ];
         let begins = vec![0; case.pattern.concurrent.max(1) as usize];
         let jiffies = jiffies(&programs);
+        let speed = SpeedLaws::of([client, server]);
         Ok(CaseModel {
             horizon: horizon(&begins, &programs),
             rested: case.stack.dds().is_some(),
-            repeats: begins.len() == 1
+            repeats: !speed.vary()
+                && begins.len() == 1
                 && programs.episodes == 1
                 && !draws[..3].contains(&true)
                 && paths.iter().all(PathModel::repeats),
@@ -152,6 +156,7 @@ impl CaseModel {
             sleep: sleep(key_store),
             draws,
             evidence: evidence(case, episodes, catalog)?,
+            speed,
             programs,
         })
     }

@@ -102,12 +102,8 @@ impl DdsPath {
         let Some(episode) = scenario.episodes.first() else {
             return Err(Error::in_case("pattern", "sends no sample"));
         };
-        let ends = Ends {
-            case,
-            writer: profiles::device(catalog, "device.profile", &case.device.profile)?,
-            reader: profiles::device(catalog, "server.profile", &case.server.profile)?,
-        };
-        ends.path(&episode.trace)
+        let [writer, reader] = profiles::ends(case, catalog)?;
+        Ends { case, writer, reader }.path(&episode.trace)
     }
 }
 

@@ -218,6 +218,7 @@ impl Simulator {
         for (index, instance) in self.instances.iter_mut().enumerate() {
             let sizes = &self.sizes[index * messages..(index + 1) * messages];
             instance.reset(&model.programs, sizes, seed);
+            instance.draw_speeds(&model.speed, 0);
         }
     }
 

@@ -10,6 +10,7 @@ use crate::packet::Packet;
 use crate::party::{Party, Spent, Written};
 use crate::program::{ChannelPlan, Programs};
 use crate::route::{End, Route};
+use crate::speed::{SpeedLaws, Speeds};
 
 /// One instance of a scenario in motion.
 #[derive(Debug, Default)]
@@ -26,6 +27,10 @@ pub(crate) struct Instance {
     /// Each write, by its first message.
     pub writes: Vec<Written>,
     pub episodes: Vec<Episode>,
+    /// What each role's computing takes in the place of 1, of the episode under way, and the seed
+    /// that the next one's are drawn by.
+    pub speeds: Speeds,
+    pub speed_seed: u64,
     /// Whether the last episode has ended.
     pub finished: bool,
 }
@@ -102,6 +107,13 @@ impl Instance {
             *episode = Episode::new();
         }
         self.finished = false;
+        self.speed_seed = seed;
+    }
+
+    /// An episode begins.
+    pub(crate) fn draw_speeds(&mut self, laws: &SpeedLaws, episode: u32) {
+        let connection = u64::from(self.number) << 32 | u64::from(episode);
+        self.speeds = laws.draw(self.speed_seed, connection);
     }
 
     /// Ends every episode that has not ended, as failed.

@@ -30,6 +30,7 @@ mod recording;
 mod replay;
 mod resource;
 mod route;
+mod speed;
 mod step_costs;
 mod steps;
 mod time;

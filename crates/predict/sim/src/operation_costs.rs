@@ -55,8 +55,7 @@ pub struct Lacking {
 /// The case makes no connection, or names a profile that there is not.
 pub fn operation_costs(case: &Case, catalog: &Catalog) -> Result<Vec<OperationCost>, Error> {
     let scenario = scenario(case).map_err(|error| Error::in_case(error.key, error.message))?;
-    let client = profiles::device(catalog, "device.profile", &case.device.profile)?;
-    let server = profiles::device(catalog, "server.profile", &case.server.profile)?;
+    let [client, server] = profiles::ends(case, catalog)?;
     let software = profiles::key_store(catalog, &case.key_store.profile)?.software;
     let programs = scenario.episodes.iter().flat_map(|episode| &episode.trace.programs);
     let mut found: Vec<OperationCost> = Vec::new();

@@ -12,7 +12,7 @@ use warifu_trace::{Bytes, ChannelId, Episode, Message, Party, Program, Step, Tra
 use crate::carrier::CarrierModel;
 use crate::cost::{CostPair, Sampler};
 use crate::event_queue::Layout;
-use crate::profiles::{device, key_store};
+use crate::profiles::{self, key_store};
 use crate::random::Stream;
 use crate::route::End;
 use crate::route::Heading;
@@ -176,10 +176,7 @@ impl Programs {
     ) -> Result<Self, Error> {
         let mut compiler = Compiler {
             case,
-            devices: [
-                device(catalog, "device.profile", &case.device.profile)?,
-                device(catalog, "server.profile", &case.server.profile)?,
-            ],
+            devices: profiles::ends(case, catalog)?,
             key_store: key_store(catalog, &case.key_store.profile)?,
             costs: Vec::new(),
             bands: Vec::new(),
@@ -416,6 +413,8 @@ impl Compiler<'_> {
         if let Some(Op::Constant { stages: before, warm: all_warm, cold: all_cold }) =
             ops[begin..].last_mut()
             && *before == stages
+            // What a factor is to be multiplied with is rounded step by step, as in a recording.
+            && self.devices[role as usize].device().speed.is_none()
         {
             all_warm[at] += warm;
             all_cold[at] += cold;

@@ -32,6 +32,8 @@ pub(crate) enum Purpose {
     Carrier = 10,
     /// Where in the bands of its assumed figures a board is.
     Board = 11,
+    /// How slow or quick each role is in a connection.
+    Speed = 12,
 }
 
 /// A stream of random numbers.
@@ -193,6 +195,7 @@ mod tests {
             first(Purpose::KeyStore),
             first(Purpose::Carrier),
             first(Purpose::Board),
+            first(Purpose::Speed),
         ];
         for (index, one) in all.iter().enumerate() {
             assert!(!all[index + 1..].contains(one));

@@ -28,8 +28,7 @@ pub struct StepCost {
 /// The case makes no connection, or a profile lacks a cost.
 pub fn step_costs(case: &Case, catalog: &Catalog) -> Result<Vec<StepCost>, Error> {
     let scenario = scenario(case).map_err(|error| Error::in_case(error.key, error.message))?;
-    let client = profiles::device(catalog, "device.profile", &case.device.profile)?;
-    let server = profiles::device(catalog, "server.profile", &case.server.profile)?;
+    let [client, server] = profiles::ends(case, catalog)?;
     let programs = scenario.episodes.iter().flat_map(|episode| &episode.trace.programs);
     let mut costs = Vec::new();
     for step in programs.flat_map(|program| &program.steps) {

@@ -21,7 +21,7 @@ impl Turn<'_> {
         let model = self.model;
         let program = &model.programs.parties[party];
         loop {
-            let Instance { channels, parties, counters, sizes, .. } = &mut *self.instance;
+            let Instance { channels, parties, counters, sizes, speeds, .. } = &mut *self.instance;
             let state = &mut parties[party];
             // The commonest steps touch nothing but the instance.
             let op = loop {
@@ -29,14 +29,14 @@ impl Turn<'_> {
                 match *op {
                     Op::Constant { stages: [compute, system], warm, cold } => {
                         let times = if state.cold { cold } else { warm };
-                        state.spend(compute, times[0]);
-                        state.spend(system, times[1]);
+                        state.spend(compute, speeds.of(state.role, times[0]));
+                        state.spend(system, speeds.of(state.role, times[1]));
                     }
                     Op::Draw { cost, stage, role } => {
                         let pair = &model.programs.costs[cost as usize];
                         let World { streams, places, .. } = &mut *self.world;
                         let ns = pair.draw(state.cold, &mut streams[role as usize], places);
-                        state.spend(stage, ns);
+                        state.spend(stage, speeds.of(role, ns));
                     }
                     Op::Receive { message, channel, end } => {
                         let carrier = &mut channels[channel as usize].carrier;
@@ -127,6 +127,7 @@ impl Turn<'_> {
         let pair = &programs.costs[programs.wake[role] as usize];
         let World { streams, places, .. } = &mut *self.world;
         let ns = pair.draw(state.cold, &mut streams[role], places);
+        let ns = self.instance.speeds.of(state.role, ns);
         state.spend(PROCESSING[role][1], ns);
         self.note(party, Doing::Wake, ns);
     }
@@ -141,6 +142,7 @@ impl Turn<'_> {
         let World { streams, places, .. } = &mut *self.world;
         // A law of one value draws nothing.
         let ns = pair.draw(state.cold, &mut streams[state.role as usize], places);
+        let ns = self.instance.speeds.of(state.role, ns);
         state.spend(step.stage, ns);
         self.note(party, Doing::Operation(step.operation), ns);
     }
@@ -232,6 +234,9 @@ impl Turn<'_> {
     }
 
     fn mark(&mut self, party: usize, (mark, number, last): (Mark, u32, bool)) {
+        if mark == Mark::Start && number > 0 {
+            self.instance.draw_speeds(&self.model.speed, number);
+        }
         let Instance { parties, episodes, counters, finished, .. } = &mut *self.instance;
         let party = &parties[party];
         let episode = &mut episodes[number as usize];

@@ -109,6 +109,10 @@ class _Running:
         self._client = client
         self.server_pid = server.pid
 
+    @property
+    def client_cpu_ns(self) -> int:
+        return self._client.cpu_ns
+
     def wait(self, timeout_seconds: float) -> int | None:
         return self._client.wait(timeout_seconds)
 

@@ -87,6 +87,11 @@ class End(Stoppable):
         """Its process id."""
         return self._process.pid
 
+    @property
+    def cpu_ns(self) -> int:
+        """What it took of its processor from its start to its end, ns; 0 before."""
+        return self._process.cpu_ns
+
     def wait(self, timeout_seconds: float) -> int | None:
         """Its exit code, or None while it runs; `UNMATCHED` is one. Raises LabError if it
         failed."""

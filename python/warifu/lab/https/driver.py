@@ -127,6 +127,10 @@ class _Running:
     def server_pid(self) -> int:
         return self._worker
 
+    @property
+    def client_cpu_ns(self) -> int:
+        return self._client.cpu_ns
+
     def wait(self, timeout_seconds: float) -> int | None:
         return self._client.wait(timeout_seconds)
 

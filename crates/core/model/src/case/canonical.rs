@@ -105,8 +105,9 @@ impl Case {
     fn canonical_v1(&self) -> Option<String> {
         let Case { device, server, key_store, link, stack, pattern } = self;
         let Stack::Https(Https { tls, tcp }) = stack else { return None };
-        // It had neither a key from outside nor a request with a body.
-        if tcp.device != tcp.server || tls.psk.is_some() || pattern.request_body > 0 {
+        // It had neither a key from outside nor a request with a body nor a pause.
+        let newer = tls.psk.is_some() || pattern.request_body > 0 || pattern.pause.is_some();
+        if tcp.device != tcp.server || newer {
             return None;
         }
         let stack = StackV1 {

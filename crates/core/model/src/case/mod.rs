@@ -13,6 +13,8 @@ mod transport;
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::Nanos;
+
 pub use coap::{Coap, CoapMessageType};
 pub use dds::{Dds, DdsAead, DdsCrypto, DdsMiddleware, DdsProtection};
 pub use link::{Link, Loss};
@@ -113,6 +115,11 @@ pub struct Pattern {
     /// Samples a second of a stream; `None`, and not part of the canonical form, for other kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<u32>,
+    /// How long before the connection both ends have had none, ns, the mean where pauses vary;
+    /// `None`, and not part of the canonical form, for one of many that follow one another within a
+    /// tenth of a second, after which a device's costs are as they were calibrated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<Nanos>,
 }
 
 /// B. The longest body whose last byte is predicted: what is longer meets what the simulated TCP
@@ -203,6 +210,7 @@ pub(crate) mod tests {
                 request_body: 0,
                 concurrent: 1,
                 rate: None,
+                pause: None,
             },
         }
     }

@@ -53,6 +53,12 @@ impl<'a> Costs<'a> {
         Costs { device, recipes: None, catalog: None }
     }
 
+    /// Those of a connection that begins after a pause without any, see
+    /// [`DeviceProfile::after_pause`].
+    pub fn after_pause(self, pause: Option<Nanos>) -> Costs<'a> {
+        Costs { device: self.device.after_pause(pause), ..self }
+    }
+
     /// The device's profile.
     pub fn device(&self) -> &'a DeviceProfile {
         self.device
@@ -138,6 +144,7 @@ impl<'a> Costs<'a> {
                 Ok(Found::Nothing) | Err(_) => {}
             }
         }
+        inputs.extend(self.device.speed.as_ref().map(|speed| speed.input(&self.device.name)));
         let cold = |entry: &Entry| entry.cold.is_some();
         let of_calls = self.recipes.is_some() && self.device.primitives.values().any(cold);
         if of_calls || self.device.entries.values().flatten().any(cold) {

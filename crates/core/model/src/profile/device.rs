@@ -3,8 +3,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use super::band::{Band, BandOf};
+use super::calibration_case::CalibrationCase;
 use super::cipher::{self, CipherCall, CipherCost};
 use super::condition::Condition;
 use super::costs::Costs;
@@ -13,6 +15,7 @@ use super::lowering::{Lowered, Sums};
 use super::machine::{Code, Machine};
 use super::rate::Rate;
 use super::shown::{Show, Shown};
+use super::speed::Speed;
 use crate::case::{DdsAead, Stack};
 use crate::distribution::Distribution;
 use crate::error::Error;
@@ -32,6 +35,14 @@ pub struct DeviceProfile {
     pub description: String,
     /// A processor idle for longer works at its cold costs until its program waits again.
     pub idle_threshold: Nanos,
+    /// After so long without a connection its first computes at its `rested` costs, from its
+    /// beginning to its end: what it needs was used before the pause, and others had the caches
+    /// since.
+    pub rest_threshold: Nanos,
+    /// What all computing of a connection has in common; `None` where steps vary each for itself.
+    pub speed: Option<Speed>,
+    /// The cases that its figures were found from.
+    pub calibration_cases: Vec<CalibrationCase>,
     /// What the figures cover, for errors about what they do not.
     pub(super) scope: Option<String>,
     pub(super) idle_provenance: Provenance,
@@ -41,6 +52,8 @@ pub struct DeviceProfile {
     /// What calls of cryptography cost; their conditions are empty.
     pub(super) primitives: BTreeMap<Primitive, Entry>,
     pub(super) sums: Sums,
+    /// The same machine after a pause, made when it is first asked for.
+    pub(super) rested: OnceLock<Option<Box<DeviceProfile>>>,
 }
 
 /// The cost of one operation, as [`DeviceProfile::cost`] finds it.
@@ -76,6 +89,8 @@ pub(super) struct Entry {
     pub(super) when: Condition,
     pub(super) warm: Distribution,
     pub(super) cold: Option<Distribution>,
+    /// In a connection before which both ends rested, warm or cold.
+    pub(super) rested: Option<Distribution>,
     pub(super) per_byte: Rate,
     /// The kind of its code, where that is another than the device's.
     pub(super) code: Option<Code>,
@@ -119,6 +134,10 @@ impl Entry {
             shown.text = format!("{}; cold {}", shown.text, cold.shown("ns").text);
             shown.number = shown.number.filter(|_| *cold == self.warm);
         }
+        if let Some(rested) = &self.rested {
+            shown.text = format!("{}; after a rest {}", shown.text, rested.shown("ns").text);
+            shown.number = None;
+        }
         if self.per_byte.mean_ns() > 0.0 {
             shown.text = format!("{}; {} per B", shown.text, self.per_byte.shown());
             shown.number = None;
@@ -155,6 +174,30 @@ impl DeviceProfile {
     /// As there.
     pub fn cost(&self, operation: Operation, stack: &Stack, bytes: u32) -> Result<Cost<'_>, Error> {
         Costs::own(self).cost(operation, stack, bytes)
+    }
+
+    /// The machine as a connection finds it that begins after a pause without any: with its
+    /// `rested` costs, of operations that have one, after its threshold, else as it is.
+    pub fn after_pause(&self, pause: Option<Nanos>) -> &DeviceProfile {
+        if pause.is_none_or(|pause| pause < self.rest_threshold) {
+            return self;
+        }
+        let rested = self.rested.get_or_init(|| {
+            let states_any = self.entries.values().flatten().any(|entry| entry.rested.is_some());
+            states_any.then(|| Box::new(self.at_rest()))
+        });
+        rested.as_deref().unwrap_or(self)
+    }
+
+    fn at_rest(&self) -> DeviceProfile {
+        let mut device = DeviceProfile { rested: OnceLock::new(), ..self.clone() };
+        for entry in device.entries.values_mut().flatten() {
+            if let Some(rested) = entry.rested.take() {
+                entry.warm = rested.clone();
+                entry.cold = Some(rested);
+            }
+        }
+        device
     }
 
     /// The AEADs of DDS whose encryption it has figures of, each once: without any, nothing can be

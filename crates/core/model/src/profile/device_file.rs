@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use toml::Value;
 
 use super::calibrated;
+use super::calibration_case::CalibrationCase;
 use super::condition::Condition;
 use super::device::{DeviceProfile, Entry};
 use super::figure::{FigureOf, Figures, Provenance, distribution, non_empty};
@@ -14,6 +16,7 @@ use super::heading::heading;
 use super::lowering::Sums;
 use super::machine::{Code, Machine};
 use super::rate::Rate;
+use super::speed::Speed;
 use crate::distribution::Distribution;
 use crate::error::Error;
 use crate::operation::Operation;
@@ -23,6 +26,9 @@ use crate::units::Nanos;
 
 /// The idle threshold of a device that states cold costs but no threshold; without a source.
 const IDLE_THRESHOLD: Nanos = Nanos::from_millis(5);
+
+/// The rest threshold of a device that states rested costs but no threshold; without a source.
+const REST_THRESHOLD: Nanos = Nanos::from_millis(500);
 
 impl DeviceProfile {
     /// Reads a profile; `file` is the name to give in errors.
@@ -87,12 +93,15 @@ fn read(
     let mut figures = Figures::new(FigureOf::Device, name, root, &around);
     let idle = figures.read("idle_threshold", "ns", reader::duration);
     let idle_input = figures.inputs.pop();
+    let rest = figures.read("rest_threshold", "ns", reader::duration);
     let idle_provenance = idle_input.map_or(Provenance::NONE, |input| Provenance {
         source: Some(input.source).filter(|source| !source.is_empty()),
         kind: input.kind,
         run_id: around.run_id.clone(),
     });
     let machine = Machine::read(name, root, &around);
+    let speed = Speed::read(root, &around);
+    let calibration_cases = CalibrationCase::read_all(root);
     let entries = read_entries(&around)?;
     let mut primitives = BTreeMap::new();
     for section in root.sections("primitive") {
@@ -116,11 +125,15 @@ fn read(
         description,
         scope,
         idle_threshold: idle.unwrap_or(IDLE_THRESHOLD),
+        rest_threshold: rest.unwrap_or(REST_THRESHOLD),
+        speed,
+        calibration_cases,
         idle_provenance,
         machine,
         entries,
         primitives,
         sums: Sums::default(),
+        rested: OnceLock::new(),
     })
 }
 
@@ -165,6 +178,7 @@ fn read_primitive(
         when: Condition::ALWAYS,
         warm: Distribution::constant(Nanos::ZERO),
         cold: None,
+        rested: None,
         per_byte: time?,
         code,
         provenance,
@@ -187,12 +201,13 @@ fn read_named<T: FromStr<Err = String>>(
         section.refuse("warm", "is missing: expected its time, such as \"1.5 ms\"");
     }
     let cold = section.read("cold", distribution);
+    let rested = section.read("rested", distribution);
     let per_byte = section.read("per_byte", Rate::read).unwrap_or_else(Rate::zero);
     let provenance = Provenance::read(section, around);
     section.get("note");
     section.refuse_unknown();
-    let entry =
-        Entry { when: Condition::ALWAYS, warm: warm?, cold, per_byte, code: None, provenance };
+    let when = Condition::ALWAYS;
+    let entry = Entry { when, warm: warm?, cold, rested, per_byte, code: None, provenance };
     Some((name?, entry))
 }
 
@@ -218,6 +233,7 @@ name = "client.send.ClientHello"
 when = { tls = "1.3", session = ["full", "ticket"], chain_length = 1 }
 warm = { quantiles = [0, 10, 25], unit = "us" }
 cold = { quantiles = "20 30 45", unit = "us" }
+rested = { quantiles = [25, 35, 50], unit = "us" }
 per_byte = "0.093 ns"
 source = "a bench, 3.0"
 kind = "measured"

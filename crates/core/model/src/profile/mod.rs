@@ -5,6 +5,7 @@
 mod accelerator;
 mod band;
 mod calibrated;
+mod calibration_case;
 mod catalog;
 mod cipher;
 mod condition;
@@ -25,11 +26,13 @@ mod rate;
 mod recipe;
 mod shown;
 mod span;
+mod speed;
 mod stand_in;
 mod tcp;
 
 pub use accelerator::{AcceleratorProfile, Terms};
 pub use band::{Band, BandOf};
+pub use calibration_case::CalibrationCase;
 pub use catalog::{Catalog, ProfileKind};
 pub use cipher::CipherCost;
 pub use cost_use::{CostSource, CostUse};
@@ -46,4 +49,5 @@ pub use machine::{Code, Hertz, Machine};
 pub use recipe::RecipeProfile;
 pub use shown::Shown;
 pub use span::Span;
+pub use speed::Speed;
 pub use tcp::TcpProfile;

@@ -62,6 +62,7 @@ pub(crate) struct Draft {
     pub(crate) path: Option<String>,
     pub(crate) response_body: Option<u32>,
     pub(crate) request_body: Option<u32>,
+    pub(crate) pause: Option<Nanos>,
     pub(crate) concurrent: Option<u32>,
     pub(crate) rate: Option<u32>,
 }

@@ -133,6 +133,7 @@ settings! {
         "pattern.path" text path = request_path;
         "pattern.response_body" text response_body = body;
         "pattern.request_body" text request_body = body;
+        "pattern.pause" text pause = pause;
         "pattern.concurrent" bare concurrent = concurrent;
     }
     // A stack without security has no key to keep.
@@ -276,6 +277,18 @@ fn body(value: &Value) -> Result<u32, String> {
     match u32::try_from(size.0) {
         Ok(bytes) if size.0 <= MOST => Ok(bytes),
         _ => Err(format!("expected at most {}", crate::units::ByteCount(MOST))),
+    }
+}
+
+/// A device that rests for longer than a day computes as one that has rested for a second.
+fn pause(value: &Value) -> Result<Nanos, String> {
+    const MOST: Nanos = Nanos::from_millis(24 * 3_600_000);
+    match reader::duration(value)? {
+        Nanos(0) => {
+            Err("expected more than 0: leave it out for connections one upon another".into())
+        }
+        pause if pause > MOST => Err(format!("expected at most {MOST}")),
+        pause => Ok(pause),
     }
 }
 

@@ -10,6 +10,8 @@ use super::samples::Temperature;
 const MOST_ROUNDS: u32 = 100_000;
 /// Longer pauses find no colder processor.
 const MOST_GAP_MS: f64 = 1_000.0;
+/// Nor do longer rests.
+const MOST_REST_MS: f64 = 60_000.0;
 
 /// A run of the bench, as JSON on its standard input.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -24,6 +26,12 @@ pub struct Config {
     /// That pause, ms.
     #[serde(default = "gap_ms")]
     pub gap_ms: f64,
+    /// Connections of each variant without pauses, each of which begins after a rest.
+    #[serde(default)]
+    pub rested: u32,
+    /// That rest, ms.
+    #[serde(default = "rest_ms")]
+    pub rest_ms: f64,
     /// Length of the response with its head, B.
     #[serde(default = "response_bytes")]
     pub response_bytes: usize,
@@ -34,6 +42,10 @@ pub struct Config {
 
 const fn gap_ms() -> f64 {
     10.0
+}
+
+const fn rest_ms() -> f64 {
+    500.0
 }
 
 const fn response_bytes() -> usize {
@@ -53,9 +65,11 @@ impl Config {
                 return refuse(format!("variants[{index}].{error}"));
             }
         }
-        let rounds = config.warm.saturating_add(config.cold);
+        let rounds = config.warm.saturating_add(config.cold).saturating_add(config.rested);
         if rounds > MOST_ROUNDS || (rounds == 0 && config.primitives == 0) {
-            return refuse(format!("warm + cold is {rounds}: expected 1 to {MOST_ROUNDS}"));
+            return refuse(format!(
+                "warm + cold + rested is {rounds}: expected 1 to {MOST_ROUNDS}"
+            ));
         }
         if config.primitives > MOST_ROUNDS {
             return refuse(format!(
@@ -66,6 +80,9 @@ impl Config {
         if !(0.0..=MOST_GAP_MS).contains(&config.gap_ms) {
             return refuse(format!("gap_ms is {}: expected 0 to {MOST_GAP_MS}", config.gap_ms));
         }
+        if !(0.0..=MOST_REST_MS).contains(&config.rest_ms) {
+            return refuse(format!("rest_ms is {}: expected 0 to {MOST_REST_MS}", config.rest_ms));
+        }
         if config.response_bytes > 1 << 20 {
             return refuse(format!(
                 "response_bytes is {}: expected at most 1048576",
@@ -73,6 +90,14 @@ impl Config {
             ));
         }
         Ok(config)
+    }
+
+    /// How many of the rested rounds are to be done when so many of the others are: they are spread
+    /// evenly among them.
+    pub(super) fn rested_after(&self, done: u32) -> u32 {
+        let others = u64::from(self.warm + self.cold);
+        let rested = (u64::from(self.rested) * u64::from(done)).checked_div(others);
+        rested.map_or(self.rested, |rested| rested as u32)
     }
 
     /// Cold rounds are spread evenly among the warm ones.
@@ -100,7 +125,8 @@ mod tests {
         fn cold_rounds_match_the_request(warm in 0_u32..500, cold in 0_u32..500) {
             prop_assume!(warm + cold > 0);
             let config = Config {
-                variants: Vec::new(), warm, cold, gap_ms: 1.0, response_bytes: 0, primitives: 0,
+                variants: Vec::new(), warm, cold, gap_ms: 1.0, rested: 0, rest_ms: 1.0,
+                response_bytes: 0, primitives: 0,
             };
             let count = (0..warm + cold)
                 .filter(|&round| config.temperature_of(round) == Temperature::Cold)
@@ -110,9 +136,25 @@ mod tests {
     }
 
     #[test]
+    fn rested_rounds_are_spread_among_the_others() {
+        let parse = |warm: u32, rested: u32| {
+            let text =
+                format!(r#"{{"variants": [], "warm": {warm}, "cold": 0, "rested": {rested}}}"#);
+            Config::parse(&text).unwrap()
+        };
+        let config = parse(10, 4);
+        let done: Vec<u32> = (0..=10).map(|done| config.rested_after(done)).collect();
+        assert_eq!(done, [0, 0, 0, 1, 1, 2, 2, 2, 3, 3, 4]);
+        assert_eq!(parse(0, 4).rested_after(0), 4, "where there are no others, at once");
+        assert_eq!((config.rest_ms, config.gap_ms), (500.0, 10.0));
+    }
+
+    #[test]
     fn mistakes_name_the_key() {
         let said = |text: &str| Config::parse(text).unwrap_err().to_string();
-        assert!(said(r#"{"variants": [], "warm": 0, "cold": 0}"#).contains("warm + cold is 0"));
+        assert!(
+            said(r#"{"variants": [], "warm": 0, "cold": 0}"#).contains("warm + cold + rested is 0")
+        );
         assert!(
             said(r#"{"variants": [], "warm": 1, "cold": 0, "gap_ms": -1}"#)
                 .contains("gap_ms is -1")

@@ -5,12 +5,15 @@
 //! libssl belongs to exactly one message, so that the parts add up to the whole. *Warm* runs go
 //! from one wake-up to the next at once; *cold* ones sleep between wake-ups as a real connection
 //! does while it waits for the network, so that caches and the processor's idle states have had
-//! their effect.
+//! their effect. *Rested* ones go from one wake-up to the next at once as well, but begin after a
+//! pause in which other data went through all caches: so begins the connection of a device that
+//! makes one now and then, whose each message is the first of its kind after the pause.
 
 mod config;
 mod intervals;
 mod primitives;
 mod reading;
+mod rest;
 mod samples;
 
 use std::sync::Arc;
@@ -29,6 +32,7 @@ pub use samples::{Calls, Key, QUANTILES, Side, Summary, Temperature};
 
 use intervals::{Intervals, Times};
 use primitives::Primitives;
+use rest::Rest;
 use samples::Samples;
 
 /// All that a run of the bench finds out.
@@ -38,6 +42,8 @@ pub struct Report {
     pub openssl: String,
     /// The pause before each wake-up of a cold run, ms.
     pub gap_ms: f64,
+    /// The pause before each rested connection, ms.
+    pub rest_ms: f64,
     /// The variants, in the order in which `messages` counts them.
     pub variants: Vec<Variant>,
     /// One entry for each variant, temperature, side, direction and message.
@@ -66,8 +72,23 @@ pub fn run(
     let mut primitives = Primitives::new(config)?;
     let mut samples = Samples::default();
     let rounds = config.warm + config.cold;
+    let mut rested = 0;
+    let mut rest = Rest::new(config);
     let mut stopped = false;
-    for round in 0..rounds {
+    // One turn more, for rested rounds where there are no others.
+    for round in 0..=rounds {
+        while rested < config.rested_after(round) && !stop.load(Ordering::Relaxed) {
+            rested += 1;
+            for (index, bench) in benches.iter().enumerate() {
+                rest.pause();
+                bench.measure(Duration::ZERO, &mut |side, times| {
+                    samples.add(index, Temperature::Rested, side, times);
+                })?;
+            }
+        }
+        if round == rounds {
+            break;
+        }
         if stop.load(Ordering::Relaxed) {
             stopped = true;
             break;
@@ -75,7 +96,7 @@ pub fn run(
         // Cold and warm rounds by turns, as long as there are both.
         let temperature = config.temperature_of(round);
         let gap = match temperature {
-            Temperature::Warm => Duration::ZERO,
+            Temperature::Warm | Temperature::Rested => Duration::ZERO,
             Temperature::Cold => Duration::from_secs_f64(config.gap_ms / 1e3),
         };
         for (index, bench) in benches.iter().enumerate() {
@@ -93,6 +114,7 @@ pub fn run(
     Ok(Report {
         openssl: openssl::version::version().to_owned(),
         gap_ms: config.gap_ms,
+        rest_ms: config.rest_ms,
         variants: config.variants.clone(),
         messages,
         calls,
@@ -186,6 +208,8 @@ mod tests {
             warm: 3,
             cold: 2,
             gap_ms: 0.1,
+            rested: 1,
+            rest_ms: 0.1,
             response_bytes: 1_000,
             primitives: 0,
         }
@@ -229,6 +253,7 @@ mod tests {
             let expected = match summary.key.temperature {
                 Temperature::Warm => 3,
                 Temperature::Cold => 2,
+                Temperature::Rested => 1,
             };
             // Two tickets a connection.
             let each = if summary.key.part.message == "NewSessionTicket" { 2 } else { 1 };
@@ -267,7 +292,7 @@ mod tests {
     fn report_means_sum_to_call_means() {
         let config = config(TlsVersion::Tls13, Session::Full);
         let report = run(&config, &mut |_, _| {}, &AtomicBool::new(false)).unwrap();
-        assert_eq!(report.calls.len(), 4, "two sides at two temperatures");
+        assert_eq!(report.calls.len(), 6, "two sides at three temperatures");
         for calls in &report.calls {
             let of_it = report.messages.iter().filter(|summary| {
                 (summary.key.temperature, summary.key.side) == (calls.temperature, calls.side)

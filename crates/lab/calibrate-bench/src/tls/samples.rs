@@ -19,6 +19,8 @@ pub enum Temperature {
     Warm,
     /// It had slept for the gap.
     Cold,
+    /// It had not, but before the connection others had its caches and it slept for long.
+    Rested,
 }
 
 /// Whose work it was.

@@ -167,6 +167,7 @@ mod tests {
             request_body,
             concurrent: 1,
             rate: None,
+            pause: None,
         };
         let trace = exchange(&coap, &pattern)?;
         Ok(trace.messages.iter().map(|message| message.bytes.fixed).collect())

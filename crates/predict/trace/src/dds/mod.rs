@@ -269,7 +269,15 @@ mod tests {
         let (kind, path) = (PatternKind::Request, "/chatter".to_owned());
         exchange(
             &dds,
-            &Pattern { kind, path, response_body, request_body: 0, concurrent: 1, rate: None },
+            &Pattern {
+                kind,
+                path,
+                response_body,
+                request_body: 0,
+                concurrent: 1,
+                rate: None,
+                pause: None,
+            },
         )
     }
 
@@ -328,7 +336,15 @@ mod tests {
         };
         let pattern = |kind| {
             let path = "/chatter".to_owned();
-            Pattern { kind, path, response_body: 64, request_body: 0, concurrent: 1, rate: None }
+            Pattern {
+                kind,
+                path,
+                response_body: 64,
+                request_body: 0,
+                concurrent: 1,
+                rate: None,
+                pause: None,
+            }
         };
         let error = |middleware, kind| {
             exchange(&dds(middleware), &pattern(kind)).err().map(|error| error.key)

@@ -114,6 +114,7 @@ pub fn pattern(response_body: u32) -> Pattern {
         request_body: 0,
         concurrent: 1,
         rate: None,
+        pause: None,
     }
 }
 

@@ -82,6 +82,7 @@ pub(crate) fn case(draft: &Draft, catalog: &Catalog) -> Result<Case, Vec<Clash>>
                     request_body: draft.request_body.unwrap_or(0),
                     concurrent: draft.concurrent.unwrap_or(1),
                     rate: (kind == PatternKind::Stream).then(|| draft.rate.unwrap_or(RATE)),
+                    pause: draft.pause,
                 },
             })
         }

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""How fast connections follow one another: so slowly that none waits for another's computing.
+
+A case is one connection with both ends to itself, and so is its prediction. In the lab many follow
+one another, and one that finds the server busy with another waits for it, which is no property of
+the case. So the rate is set by what a connection takes of the server's processor: measured in a
+short pilot, of which nothing but that is kept, and then in each part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from warifu.lab.case import Cell
+from warifu.lab.trials import SPREAD
+
+CALM_RATE = 25.0
+"""Connections a second at most where no packet is lost."""
+
+LOSSY_RATE = 100.0
+"""Connections a second at most over a lossy link, where trials are many. Those that wait for a
+retransmission overlap with others, and take nothing of a processor meanwhile."""
+
+SERVER_BUSY_MAX = 0.05
+"""Share of the time for which the server may be busy: a step in twenty finds its processor busy and
+waits for about half a millisecond, some 0.02 ms a step on average."""
+
+TOLERANCE = 0.005
+"""Beyond the bound a part is accepted still, since pauses vary by chance and processors in speed:
+it is rejected from 5.5 % on."""
+
+AIM = 0.04
+"""The share that rates are chosen for, below the bound by what processors vary in speed."""
+
+ASSUMED_NS = 2_000_000
+"""What a connection takes of the server where nothing is measured yet, assumed: a handshake by
+elliptic curves on a processor of the 2010s."""
+
+PILOT_TRIALS = 60
+"""Connections of a pilot: 2.4 s, after which the mean of the server's time is known to a tenth."""
+
+PILOT_TIMEOUT_S = 10.0
+"""When a pilot's connection without a response is given up."""
+
+
+class Rates:
+    """The rate of each cell, by what its connections take of the server."""
+
+    def __init__(self, fixed: float | None = None) -> None:
+        """``fixed``, connections a second, is kept to whatever the server takes."""
+        self._fixed = fixed
+        self._server_ns: dict[str, float] = {}
+
+    def of(self, cell: Cell) -> float:
+        """Connections a second; where they come one after the other, one over the pause between."""
+        pause = cell.case.pattern.pause
+        if pause is not None:
+            # It is the case's own.
+            rate = 1e9 / pause
+        elif self._fixed is not None:
+            rate = self._fixed
+        else:
+            most = LOSSY_RATE if cell.is_lossy else CALM_RATE
+            known = self._server_ns.get(cell.case_id)
+            guess = max(self._server_ns.values(), default=ASSUMED_NS)
+            if known is None and not cell.is_lossy:
+                rate = most
+            else:
+                rate = min(most, AIM * 1e9 / max(1.0, guess if known is None else known))
+        if not cell.has_memory:
+            return rate
+        # A pause varies by half of its mean, and its least must let the link settle.
+        return min(rate, (1.0 - SPREAD) * 1e9 / max(1, cell.settling_ns))
+
+    def learn(self, cell: Cell, server_ns: int, trials: int) -> None:
+        """So many connections have taken so much of the server's processor together."""
+        if server_ns > 0 and trials > 0:
+            self._server_ns[cell.case_id] = server_ns / trials
+
+    def needs_pilot(self, cell: Cell, parts: Iterable[int]) -> bool:
+        """Whether a cell's rate is to be found before its parts, which have so many trials each.
+        Short parts are their own pilots: one that is rejected costs no more."""
+        settled = self._fixed is not None or cell.case_id in self._server_ns
+        settled |= cell.case.pattern.pause is not None
+        return not settled and _is_paced(cell) and max(parts, default=0) > 3 * PILOT_TRIALS
+
+    def why_too_fast(self, cell: Cell, busy: float) -> str | None:
+        """Why a part is no measurement of its case whose server was busy for this share."""
+        if self._fixed is not None or not _is_paced(cell) or busy <= SERVER_BUSY_MAX + TOLERANCE:
+            return None
+        longer = cell.case.pattern.pause is not None
+        return (
+            f"the server was busy for {busy:.1%} of the time, {SERVER_BUSY_MAX:.1%} are allowed: "
+            f"{'choose a longer pattern.pause' if longer else 'slower next time'}"
+        )
+
+
+def busy(cpu_ns: int, trials: int, rate: float, elapsed_s: float, alone: bool) -> float:
+    """The share of the time for which a processor was busy while connections began. Where many are
+    open at once, the wait for the last of them is not counted."""
+    began_s = trials / rate
+    seconds = elapsed_s if alone else min(elapsed_s, began_s) if elapsed_s > 0 else began_s
+    return cpu_ns / 1e9 / seconds if seconds > 0 else 0.0
+
+
+def _is_paced(cell: Cell) -> bool:
+    """Whether the lab chooses when its connections begin, and one may meet another at the server.
+    Samples of DDS are one participant's, whose server is busy with discovery before the first."""
+    return cell.case.stack.protocol != "dds" and not cell.has_memory
