@@ -101,7 +101,7 @@ class _Timed:
 
         own = entries(self.runs, [case.id for case in parsed.cases], draft.shape, predict)
         rows = fit_rows(parsed, [METRIC], self.runs.medians_ns(), predict(own))
-        return Found(draft.having(own), rows)
+        return Found(draft.having(own).found_from(self.runs.cells), rows)
 
 
 def entries(

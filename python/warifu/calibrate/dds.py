@@ -165,6 +165,7 @@ class _Timed:
             f"rtps {view.columns['rtps_protection']}, {view.label}"
             for view in views
         }
+        made = made.found_from(self.runs.cells)
         return Found(made, rows, {"dds_plugin_ns_a_call": _counted(self.runs.records, labels)})
 
 

@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from warifu import _core
-from warifu.calibrate import bench, loopback, system, variants
+from warifu.calibrate import bench, loopback, rest, speed, system, variants
 from warifu.calibrate.bench import Times
 from warifu.calibrate.loopback import Loopback
-from warifu.calibrate.part import Draft, Found, Item, Plan, Target, fit_rows
-from warifu.calibrate.profile import Entry, Law
+from warifu.calibrate.part import Draft, Floats, Found, Item, Plan, Target, fit_rows
+from warifu.calibrate.profile import Entry, Law, Speed
+from warifu.calibrate.rest import Rest, all_rested
 from warifu.calibrate.system import Costs
 from warifu.calibrate.variants import Variant
 from warifu.case import Case, HttpsStack
@@ -26,14 +27,30 @@ from warifu.results import metrics
 SETTINGS = """\
 [stack]
 protocol = "https"
-group = "secp256r1"
+group = "x25519"
 certificate = "ecdsa_secp256r1"
 """
+"""The curve is another than that of the cells that studies of accuracy judge, `secp256r1`: no cell
+of theirs is one that costs were found from."""
 
 VARIED = """\
 "stack.tls" = ["1.2", "1.3"]
 "stack.session" = ["full", "resumed"]
 "stack.authentication" = ["server", "mutual"]
+"""
+
+RESTED = """\
+[stack]
+protocol = "https"
+authentication = "mutual"
+group = "x25519"
+certificate = "ecdsa_secp256r1"
+[pattern]
+pause = "600 ms"
+"""
+
+RESTED_VARIED = """\
+"stack.tls" = ["1.2", "1.3"]
 """
 
 MESSAGES = (
@@ -48,13 +65,14 @@ UPLOADS = """\
 protocol = "https"
 tls = "1.3"
 authentication = "server"
-group = "secp256r1"
+group = "x25519"
 certificate = "ecdsa_secp256r1"
 """
 
 UPLOADED = ("100 B", "12 kB")
 """Request bodies that runs are made with: each within a record and TCP's first window."""
 
+_WHOLE = metrics.whole("https")
 _TIMES = {metric: TIMES[metric] for metric in (metrics.whole("https"), *metrics.phases("https"))}
 """What the fit knows: a time that ends later says nothing more of so short a response."""
 _HTTP_RECEIVE = "server.system.http_receive"
@@ -81,12 +99,13 @@ class HttpsPart:
         if cases is None:
             return [one.json() for one in variants.everything()]
         own = [
-            Variant(tls=tls, session=session, authentication=authentication)
+            Variant(tls=tls, session=session, authentication=authentication, group=group)
             for tls, ways in variants.RESUMPTIONS.items()
             # The usual way of the version, as VARIED's "resumed".
             for session, authentication in itertools.product(
                 ("full", next(iter(ways))), ("server", "mutual")
             )
+            for group in ["x25519" if session == "full" or ways[session] else "secp256r1"]
         ]
         layers = [case.stack.tls for case in cases if isinstance(case.stack, HttpsStack)]
         return [one.json() for one in sorted({*own, *variants.needed(layers)})]
@@ -109,8 +128,10 @@ class HttpsPart:
         study = loopback.study_text(plan.loopback_trials, SETTINGS, VARIED)
         uploads = _uploads(plan.loopback_trials)
         studies = [draft.study(study), draft.study(uploads)]
-        runs = loopback.run_all(studies, plan.loopback_trials, progress, _TIMES)
-        return _Timed(times, runs, study, uploads, (shares, *runs.shares))
+        runs = loopback.run_all(studies, plan.loopback_trials, progress, _TIMES, is_calibrated_on)
+        rested = loopback.study_text(plan.rested_trials, RESTED, RESTED_VARIED, ("0 ms",))
+        pauses = loopback.run(draft.study(rested), plan.rested_trials, progress, _TIMES)
+        return _Timed(times, runs, study, uploads, rested, pauses, (shares, *runs.shares))
 
 
 @dataclass(frozen=True)
@@ -119,14 +140,18 @@ class _Timed:
     runs: Loopback
     study: str
     uploads: str
+    rested: str
+    pauses: Loopback
+    """Connections with long pauses between them."""
     shares: Sequence[Shares]
 
     @property
     def rejections(self) -> int:
-        return self.runs.rejections
+        return self.runs.rejections + self.pauses.rejections
 
     def find(self, draft: Draft, progress: Callable[[str], None]) -> Found:
         shaped = replace(draft, shape=_shape(self.runs))
+        shaped = shaped.found_from([*self.runs.cells, *self.pauses.cells])
 
         def with_costs(costs: Costs) -> Draft:
             entries = [costs.scaled(entry) for entry in self.times.entries]
@@ -145,11 +170,60 @@ class _Timed:
         found = system.fit(medians, errors, predict)
         made = with_costs(found.costs)
         made = made.having([_http_receive(made, uploads, self.uploads, all_medians)])
-        rows = fit_rows(study, _TIMES, medians, found.predicted_ns)
-        whole = [metrics.whole("https")]
-        rows += fit_rows(uploads, whole, all_medians, made.predict(self.uploads))
-        details = {"system": found.costs.named(), "evaluations": found.evaluations}
+        progress("finding what connections have in common")
+        common = self._common(made, own)
+        made = replace(made, entries=common.entries, speed=common.speed)
+        progress("fitting what a rest costs")
+        pause = self._rest(made)
+        made = replace(made, entries=tuple(all_rested(made.entries, pause)))
+        rows = fit_rows(study, _TIMES, medians, made.predict(self.study))
+        rows += fit_rows(uploads, [_WHOLE], all_medians, made.predict(self.uploads))
+        rested = self.pauses.medians_ns()
+        rows += fit_rows(made.study(self.rested), _TIMES, rested, made.predict(self.rested))
+        details = {
+            "system": found.costs.named(),
+            "evaluations": found.evaluations,
+            "rest": pause.named(),
+            "connections": common.connections,
+        }
         return Found(made, rows, details)
+
+    def _common(self, draft: Draft, own: Set[str]) -> speed.Fit:
+        """What the computing of a connection has in common, from connections without delay, in
+        which there is nothing but computing."""
+        without_delay = {cell.case_id for cell in self.runs.cells if cell.rtt_ns == 0} & own
+        measured = {case: self.runs.parts_ns[case, _WHOLE] for case in sorted(without_delay)}
+        text = self.study.replace(loopback.PREDICT_TRIALS, _DRAWN_TRIALS)
+        text = text.replace(
+            f"[{loopback.listed(loopback.RTTS)}]", f"[{loopback.listed(('0 ms',))}]"
+        )
+
+        def simulate(entries: Sequence[Entry], law: Speed) -> Mapping[str, Floats]:
+            return replace(draft, entries=tuple(entries), speed=law).draw(text, _WHOLE)
+
+        return speed.fit(draft.entries, measured, simulate)
+
+    def _rest(self, draft: Draft) -> Rest:
+        def predict(costs: Rest) -> Mapping[Target, float]:
+            entries = tuple(all_rested(draft.entries, costs))
+            return replace(draft, entries=entries).predict(self.rested)
+
+        return rest.fit(self.pauses.medians_ns(), self.pauses.errors_ns(), predict)
+
+
+_DRAWN_TRIALS = "predict_trials = 3000\n"
+"""Of each case, where the spread of connections is compared and not their median."""
+
+
+def is_calibrated_on(case: Case) -> bool:
+    """Whether a case of the studies above is run. One is not: a ticket of TLS 1.2 makes a handshake
+    without a curve, so that with mutual authentication it would be a cell of studies of accuracy,
+    whatever its curve."""
+    stack = case.stack
+    if not isinstance(stack, HttpsStack):
+        return True
+    tls = stack.tls
+    return not (tls.session == "ticket" and tls.authentication == "mutual")
 
 
 def _uploads(trials: int) -> str:

@@ -32,12 +32,13 @@ MAX_REJECTIONS = 64
 ROUNDS = 2
 """Each case is run so often, with a part of its trials each time."""
 
+PREDICT_TRIALS = "predict_trials = 300\n"
+
 _STUDY = """\
 name = "calibration"
 seed = 1
 trials = {trials}
-predict_trials = 300
-device = "this-host"
+{predict_trials}device = "this-host"
 server = "this-host"
 [link]
 profile = "loopback"
@@ -54,8 +55,18 @@ def study_text(trials: int, settings: str, varied: str = "", rtts: Sequence[str]
     At no delay the parties wait for each other for less than a millisecond and work with warm
     caches; at 20 ms they sleep between flights as at any longer delay.
     """
-    listed = ", ".join(f'"{rtt}"' for rtt in rtts)
-    return _STUDY.format(trials=trials, settings=settings, varied=varied, rtts=listed)
+    return _STUDY.format(
+        trials=trials,
+        predict_trials=PREDICT_TRIALS,
+        settings=settings,
+        varied=varied,
+        rtts=listed(rtts),
+    )
+
+
+def listed(rtts: Sequence[str]) -> str:
+    """As a study lists them."""
+    return ", ".join(f'"{rtt}"' for rtt in rtts)
 
 
 @dataclass(frozen=True)

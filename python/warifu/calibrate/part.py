@@ -192,6 +192,7 @@ def fit_rows(
 ) -> list[Row]:
     """Measured and predicted medians side by side."""
     wanted = list(metrics)
+    # Some cases of a study may not be run.
     return [
         {
             "label": case.label,
@@ -201,6 +202,7 @@ def fit_rows(
         }
         for case in study.cases
         for metric in wanted
+        if (case.id, metric) in measured_ns
     ]
 
 
@@ -218,12 +220,15 @@ def calibration_case(cell: Cell) -> Mapping[str, str]:
     tls = stack.tls
     ways = {way["name"]: way["has_key_exchange"] for way in _core.resumptions(tls.version)}
     full = tls.session == "full"
-    by_psk = tls.psk is not None
     found |= {"tls": tls.version, "session": tls.session, "authentication": tls.authentication}
-    if (full and not by_psk) or ways.get(tls.session) or (by_psk and tls.psk.mode == "psk_dhe_ke"):
+    if full and tls.psk is None:
+        has_group = True
+    else:
+        has_group = ways.get(tls.session, tls.psk is not None and tls.psk.mode == "psk_dhe_ke")
+    if has_group:
         found["group"] = tls.group
     # Of a resumed session the ticket holds the client's, if it showed one.
-    if not by_psk and (full or tls.authentication == "mutual"):
+    if tls.psk is None and (full or tls.authentication == "mutual"):
         found["certificate"] = tls.certificate
     return found
 

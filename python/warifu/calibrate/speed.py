@@ -20,17 +20,24 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
+from scipy.optimize import isotonic_regression, least_squares
+from scipy.stats import norm
 
 from warifu.calibrate.profile import Entry, Law, Speed
 
 Floats = NDArray[np.float64]
 
-ROUNDS = 4
+ROUNDS = 3
 """How often the factor is found and taken out of the steps' laws, each by the other."""
 
-STEPS = 3
-"""Corrections of the factor in each round."""
+LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+"""The quantiles of whole connections, relative to their median, that are to be met."""
+
+QUANTILES = 101
+"""Of the factor's law, so that its 99th percentile is one of them."""
+
+START, LOWEST, HIGHEST = (0.02, 0.3, 0.05), (1e-4, 0.0, 0.0), (0.5, 3.0, 0.6)
+"""Spread, skewness and elongation (`_factor`) where the search begins, and within which."""
 
 MOST, LEAST = 3.0, 1 / 3
 """How much slower or quicker a connection may be than the median one. What is beyond is an accident
@@ -62,25 +69,70 @@ def fit(entries: Sequence[Entry], measured: Parts, simulate: Simulate) -> Fit:
     `entries` are costs whose laws hold both. The median connection stays as it was measured, and
     each cost's mean, times that of the factor, what it was.
     """
-    whole = np.sort(
-        np.concatenate([_relative(part) for some in measured.values() for part in some])
-    )
-    places = np.linspace(0.0, 1.0, _count(whole.size))
-    goal = np.quantile(whole, places)
-    goal[-1] = _last(goal, float(whole.mean()))
-    factor = np.ones_like(goal)
+    whole = np.concatenate([_relative(part) for some in measured.values() for part in some])
+    point: Floats = np.array(START)
     own = tuple(entries)
     for _ in range(ROUNDS):
-        for _ in range(STEPS):
-            found = simulate(own, Speed(tuple(factor)))
-            drawn = np.concatenate([_relative(found[case]) for case in measured])
-            factor = _law(factor * goal / np.quantile(drawn, places))
+        costs = own
+
+        def draw(speed: Speed) -> Floats:
+            return _drawn(simulate(costs, speed), measured)  # noqa: B023 - called in this round
+
+        point = _search(point, whole, draw)
+        factor = _factor(point)
+        # Each from what was measured, so that nothing is taken out twice.
         own = tuple(without(entry, factor) for entry in entries)
-    found = simulate(own, Speed(tuple(factor)))
+    found = simulate(own, Speed(tuple(factor.tolist())))
     ratios = [_median(parts) / float(np.median(found[case])) for case, parts in measured.items()]
     factor = factor * float(np.median(ratios))
     speed = Speed(tuple(factor.tolist()), sitting(measured), SOURCE)
     return Fit(speed, own, whole.size)
+
+
+def _search(start: Floats, whole: Floats, draw: Callable[[Speed], Floats]) -> Floats:
+    """The factor's parameters with which drawn connections spread as those that were measured."""
+    levels = np.array(LEVELS)
+    goal = np.quantile(whole, levels)
+    errors = _errors(whole, levels)
+
+    def residuals(point: Floats) -> Floats:
+        drawn: Floats = np.quantile(draw(Speed(tuple(_factor(point).tolist()))), levels)
+        return np.asarray(np.log(np.divide(drawn, goal)) / errors, dtype=np.float64)
+
+    # The same chance each time, so that what is drawn moves smoothly.
+    found = least_squares(
+        residuals, np.clip(start, np.array(LOWEST) + 1e-6, np.array(HIGHEST) - 1e-6),
+        bounds=(LOWEST, HIGHEST), x_scale=(0.02, 0.3, 0.05), diff_step=0.05,
+        loss="soft_l1", max_nfev=8, xtol=1e-3, ftol=1e-3,
+    )  # fmt: skip
+    return np.asarray(found.x, dtype=np.float64)
+
+
+def _factor(point: Floats) -> Floats:
+    """The quantiles of a factor with median 1 whose logarithm has Tukey's g-and-h law (Hoaglin
+    1985): spread, skewness and elongation tell a machine's disturbances well, and no more is to be
+    had from some hundred connections."""
+    spread, skewness, elongation = point
+    places = np.linspace(0.0, 1.0, QUANTILES)
+    # The ends stand for all that is beyond the last but one.
+    places[0], places[-1] = 0.25 / (QUANTILES - 1), 1.0 - 0.25 / (QUANTILES - 1)
+    z = norm.ppf(places)
+    bent = z if skewness < 1e-6 else np.expm1(skewness * z) / skewness
+    return np.asarray(np.clip(np.exp(spread * bent * np.exp(elongation * z * z / 2)), LEAST, MOST))
+
+
+def _errors(values: Floats, levels: Floats) -> Floats:
+    """The standard errors of a sample's quantiles, as parts of them, and no less than what moves
+    between two sittings."""
+    width = 0.02
+    low: Floats = np.quantile(values, np.clip(levels - width, 0.0, 1.0))
+    high: Floats = np.quantile(values, np.clip(levels + width, 0.0, 1.0))
+    slope = np.log(np.divide(high, low)) / (2 * width)
+    return np.asarray(np.hypot(np.sqrt(levels * (1 - levels) / values.size) * slope, 1e-3))
+
+
+def _drawn(found: Mapping[str, Floats], measured: Parts) -> Floats:
+    return np.concatenate([_relative(found[case]) for case in measured])
 
 
 def without(entry: Entry, factor: Floats) -> Entry:
@@ -121,7 +173,8 @@ def sitting(measured: Parts) -> float:
     for parts in measured.values():
         if len(parts) < 2:
             continue
-        logs = np.log([float(np.median(part)) for part in parts])
+        medians: Floats = np.array([float(np.median(part)) for part in parts])
+        logs = np.log(medians)
         between.append(float(np.var(logs, ddof=1)))
         for part in parts:
             low, middle, high = np.quantile(part, (0.25, 0.5, 0.75))
@@ -129,7 +182,7 @@ def sitting(measured: Parts) -> float:
             chance.append(float((1.2533 * (high - low) / 1.349 / middle) ** 2 / part.size))
     if not between:
         return 0.0
-    return float(np.sqrt(max(0.0, np.mean(between) - np.mean(chance))))
+    return max(0.0, float(np.mean(between)) - float(np.mean(chance))) ** 0.5
 
 
 def _relative(values: Floats) -> Floats:
@@ -140,25 +193,7 @@ def _median(parts: Sequence[Floats]) -> float:
     return float(np.median(np.concatenate(list(parts))))
 
 
-def _count(samples: int) -> int:
-    """How many quantiles so many samples tell: the last but one has some of them beyond it."""
-    return 101 if samples >= 1_000 else 41 if samples >= 300 else 21
-
-
-def _law(factor: Floats) -> Floats:
-    """Not falling, and with median 1."""
-    rising = isotonic_regression(factor).x
-    return np.asarray(np.clip(rising / np.median(rising), LEAST, MOST), dtype=np.float64)
-
-
 def _mean(quantiles: Floats) -> float:
     if quantiles.size == 1:
         return float(quantiles[0])
     return float((quantiles.sum() - (quantiles[0] + quantiles[-1]) / 2) / (quantiles.size - 1))
-
-
-def _last(quantiles: Floats, mean: float) -> float:
-    """The last quantile such that the law has this mean: the maximum is an accident."""
-    steps = quantiles.size - 1
-    last = 2 * (steps * mean - float(quantiles[1:-1].sum())) - float(quantiles[0])
-    return max(float(quantiles[-2]), last)

@@ -19,8 +19,8 @@ from warifu.lab.driver import Running, Setup
 from warifu.lab.drivers import driver_of
 from warifu.lab.errors import RunRejected
 from warifu.lab.link import Link, configuration
-from warifu.lab.store import Part
 from warifu.lab.rates import Rates
+from warifu.lab.store import Part
 from warifu.lab.trials import Trials
 from warifu.lab.workplace import Workplace
 

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Calibration finds costs and what connections have in common again: not only their medians."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.paths import ROOT
+from warifu import study
+from warifu.calibrate import loopback, profile, speed
+from warifu.calibrate.https import HttpsPart
+from warifu.calibrate.part import Draft
+from warifu.calibrate.profile import Entry, Law, Speed, whatever
+from warifu.results import metrics
+
+Floats = speed.Floats
+
+WHOLE = metrics.whole("https")
+
+STUDY = """\
+name = "synthetic"
+seed = {seed}
+trials = 1
+predict_trials = {trials}
+device = "this-host"
+server = "this-host"
+[link]
+profile = "loopback"
+rtt = "0 ms"
+[stack]
+protocol = "https"
+group = "secp256r1"
+certificate = "ecdsa_secp256r1"
+authentication = "mutual"
+"""
+
+SKEWED = np.quantile(np.random.default_rng(1).gamma(3.0, 1.0, 200_000) + 2.0, np.linspace(0, 1, 21))
+"""A form that costs have: a least time, and a tail."""
+
+
+def truth() -> list[Entry]:
+    """Costs of 4 to 70 us with laws of their own, narrow and wide, cold ones half as long again."""
+    chance = np.random.default_rng(11)
+    entries = []
+    for name in HttpsPart().operations:
+        middle = float(chance.uniform(4_000.0, 70_000.0))
+        width = float(chance.uniform(0.05, 0.5))
+        form = 1.0 + width * (SKEWED / np.median(SKEWED) - 1.0)
+        law = Law(tuple((middle * form).tolist()))
+        entries.append(Entry(name, whatever(name), law, law.scaled(1.5)))
+    return entries
+
+
+def common(sigma: float) -> Speed:
+    """A factor with median 1, a tail to slow connections, and this spread of its logarithm: another
+    law than those that the search tries."""
+    drawn = np.random.default_rng(4).gamma(3.0, 1.0, 400_000)
+    grid = np.quantile(drawn, np.clip(np.linspace(0, 1, 101), 0.0025, 0.9975))
+    return Speed(tuple(np.exp(sigma * (grid - np.median(drawn)) / np.std(drawn)).tolist()))
+
+
+def draft() -> Draft:
+    others = [
+        text
+        for text in study.profile_texts([ROOT / "profiles"])
+        if text[:2] != ("device", profile.DEVICE)
+    ]
+    return Draft(others)
+
+
+def times_the_factor(law: Law, factor: Speed, chance: np.random.Generator) -> Law:
+    """What a bench finds of a cost in connections each of which is slower by the factor."""
+    n = 4_000
+    own = np.interp(chance.random(n), np.linspace(0, 1, len(law.quantiles_ns)), law.quantiles_ns)
+    of = np.interp(chance.random(n), np.linspace(0, 1, len(factor.connection)), factor.connection)
+    return Law.of_samples((own * of).tolist())
+
+
+def parts(drawn: Mapping[str, Floats], slower: Sequence[float]) -> speed.Parts:
+    """A part of the connections for each sitting, all of which were slower by so much."""
+    chance = np.random.default_rng(3)
+    return {
+        # They come sorted.
+        case: [
+            part * by
+            for part, by in zip(
+                np.array_split(chance.permutation(values), len(slower)), slower, strict=True
+            )
+        ]
+        for case, values in drawn.items()
+    }
+
+
+def log_spread(quantiles: Sequence[float]) -> float:
+    """The spread of nine in ten, as a standard deviation of the logarithm of a normal law."""
+    low, high = np.quantile(np.log(np.asarray(quantiles)), (0.05, 0.95))
+    return float(high - low) / 3.29
+
+
+# A factor that spreads less than the steps do together is found less well.
+@pytest.mark.parametrize(("sigma", "bound"), [(0.03, 0.35), (0.1, 0.17)])
+def test_costs_and_common_speed_are_found_again(sigma: float, bound: float) -> None:
+    chance = np.random.default_rng(5)
+    costs, factor = truth(), common(sigma)
+    base = draft()
+    real = replace(base, entries=tuple(costs), speed=factor)
+    # Other trials than those that the search draws: chance is not found again.
+    measured = real.draw(STUDY.format(seed=99, trials=4_000), WHOLE)
+    seen = [
+        entry.having(
+            times_the_factor(entry.warm, factor, chance),
+            None if entry.cold is None else times_the_factor(entry.cold, factor, chance),
+            None,
+        )
+        for entry in costs
+    ]
+
+    def simulate(entries: Sequence[Entry], law: Speed) -> Mapping[str, Floats]:
+        made = replace(base, entries=tuple(entries), speed=law)
+        return made.draw(STUDY.format(seed=7, trials=4_000), WHOLE)
+
+    found = speed.fit(seen, parts(measured, [1.0, 1.0]), simulate)
+    # The factor: its spread within its bound, its median to a hundredth.
+    assert log_spread(found.speed.connection) == pytest.approx(
+        log_spread(factor.connection), rel=bound
+    )
+    assert np.median(found.speed.connection) == pytest.approx(1.0, abs=0.012)
+    # The costs: their means to 2 %, and of those that matter nine quantiles in ten to 5 %.
+    scale = _mean(found.speed.connection) / _mean(factor.connection)
+    off = []
+    for real_cost, cost in zip(costs, found.entries, strict=True):
+        assert cost.warm.mean_ns * scale == pytest.approx(real_cost.warm.mean_ns, rel=0.02)
+        ours, theirs = (np.asarray(one.warm.quantiles_ns)[1:-1] for one in (cost, real_cost))
+        off.append(np.abs(ours / theirs - 1.0))
+    assert np.quantile(np.concatenate(off), 0.9) < 0.05
+    # And what it is for: the spread of whole connections, which steps alone do not have.
+    after = simulate(found.entries, found.speed)
+    alone = simulate(seen, Speed((1.0,)))
+    for case, values in measured.items():
+        goal = _spread(values)
+        assert _spread(after[case]) == pytest.approx(goal, rel=0.08)
+        assert np.median(after[case]) == pytest.approx(np.median(values), rel=0.01)
+        if sigma > 0.05:
+            assert _spread(alone[case]) < 0.6 * goal, "the test could not fail"
+
+
+def test_steps_alone_need_no_factor() -> None:
+    base, costs = draft(), truth()
+    real = replace(base, entries=tuple(costs))
+    measured = real.draw(STUDY.format(seed=99, trials=4_000), WHOLE)
+
+    def simulate(entries: Sequence[Entry], law: Speed) -> Mapping[str, Floats]:
+        made = replace(base, entries=tuple(entries), speed=law)
+        return made.draw(STUDY.format(seed=7, trials=4_000), WHOLE)
+
+    found = speed.fit(costs, parts(measured, [1.0, 1.0]), simulate)
+    assert log_spread(found.speed.connection) < 0.012
+    assert found.speed.sitting < 0.005
+
+
+def test_a_sitting_is_no_connections() -> None:
+    chance = np.random.default_rng(2)
+    one = {f"case {n}": chance.normal(3e6, 1e5, 2_000) for n in range(8)}
+    slow = speed.sitting(parts(one, [1.0, 1.1]))
+    # Of two values that differ by a tenth.
+    assert slow == pytest.approx(np.log(1.1) / np.sqrt(2), rel=0.1)
+    assert speed.sitting(parts(one, [1.0, 1.0])) < 0.003
+    assert speed.sitting(parts(one, [1.0])) == 0.0
+
+
+laws = st.lists(st.floats(1e3, 1e7), min_size=2, max_size=21).map(
+    lambda some: Law(tuple(sorted(some)))
+)
+
+
+@settings(deadline=None, max_examples=40)
+@given(laws, st.floats(0.0, 0.3))
+def test_unmixed_laws_rise_and_keep_their_mean(law: Law, sigma: float) -> None:
+    factor = np.asarray(common(sigma).connection)
+    own = speed.unmixed(law, factor)
+    assert list(own.quantiles_ns) == sorted(own.quantiles_ns)
+    assert own.mean_ns * _mean(factor.tolist()) == pytest.approx(law.mean_ns, rel=1e-6)
+
+
+def test_profile_with_speed_reads_back() -> None:
+    made = replace(draft(), entries=tuple(truth()), speed=Speed((0.9, 1.0, 1.4), 0.02, "a test"))
+    text = made.profile("run-1", "a test").toml()
+    assert text.index("[speed]") < text.index("[[operation]]")
+    figures = made.study(STUDY.format(seed=1, trials=10)).inputs(0)
+    (one,) = [figure for figure in figures if figure["name"] == "this-host speed.connection"]
+    assert one["value"] == "median 1.000, nine in ten from 0.910 to 1.360"
+
+
+def test_loopback_keeps_parts_apart() -> None:
+    runs = loopback.Loopback({}, 0)
+    assert runs.parts_ns == {}
+    assert runs.cells == ()
+
+
+def _mean(quantiles: Sequence[float]) -> float:
+    values = np.asarray(quantiles)
+    return float((values[:-1] + values[1:]).mean() / 2)
+
+
+def _spread(values: Floats) -> float:
+    low, high = np.quantile(values, (0.5, 0.95))
+    return float(high - low)
