@@ -117,6 +117,31 @@ def test_run_ids_of_profiles_are_calibration_runs() -> None:
     assert studies._calibration_run_ids(study, [device, link]) == ["a", "b", "c", "d"]
 
 
+def test_cases_that_profiles_were_found_from_are_in_the_manifest(tmp_path: Path) -> None:
+    heading = (
+        'name = "d"\ndescription = "a device"\nrun_id = "a"\ncalibration_cases = [\n'
+        '{ case_id = "0b", protocol = "coap", rtt = "20 ms" },\n'
+        '{ case_id = "0a", protocol = "https", rtt = "0 ns", tls = "1.3", group = "x25519" },\n]\n'
+    )
+    entry = '[[operation]]\nname = "client.sign"\nwarm = "1 ms"\n'
+    device = ("device", "d", heading + entry, "d.toml")
+    shipped = list(studies.profile_texts([ROOT / "profiles"]))
+    choices = [("device", "d"), ("server", "xeon-2-5-ghz-vm"), ("stack", "https/tls1.3")]
+    study = _core.Study.from_choices(choices, [*shipped, device])
+    loaded = studies.Loaded(study, "", "", [*shipped, device], [])
+    made = studies.manifest(loaded, "predicted", "run-1", "2026-11-21T04:00:00Z")
+    assert made["calibration_case_ids"] == ["0a", "0b"]
+    assert made["calibration_cases"][1] == {
+        "case_id": "0a", "protocol": "https", "rtt": 0, "tls": "1.3", "group": "x25519",
+    }  # fmt: skip
+    # As a folder holds it, where it is read again; one without such cases has no such key.
+    _core.write_manifest(tmp_path, json.dumps(made))
+    text = (tmp_path / "manifest.json").read_text()
+    assert json.loads(_core.read_manifest(text, "m.json"))["calibration_case_ids"] == ["0a", "0b"]
+    plain = studies.Loaded(study, "", "", shipped, [])
+    assert "calibration_cases" not in studies.manifest(plain, "predicted", "run-1", "")
+
+
 def test_own_profiles_come_before_those_that_are_shipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

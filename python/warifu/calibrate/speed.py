@@ -15,6 +15,7 @@ connection's, and is told beside it (`sitting`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -182,7 +183,7 @@ def sitting(measured: Parts) -> float:
             chance.append(float((1.2533 * (high - low) / 1.349 / middle) ** 2 / part.size))
     if not between:
         return 0.0
-    return max(0.0, float(np.mean(between)) - float(np.mean(chance))) ** 0.5
+    return math.sqrt(max(0.0, float(np.mean(between)) - float(np.mean(chance))))
 
 
 def _relative(values: Floats) -> Floats:
