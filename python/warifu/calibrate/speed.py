@@ -119,7 +119,8 @@ def _factor(point: Floats) -> Floats:
     places[0], places[-1] = 0.25 / (QUANTILES - 1), 1.0 - 0.25 / (QUANTILES - 1)
     z = norm.ppf(places)
     bent = z if skewness < 1e-6 else np.expm1(skewness * z) / skewness
-    return np.asarray(np.clip(np.exp(spread * bent * np.exp(elongation * z * z / 2)), LEAST, MOST))
+    logs = np.clip(spread * bent * np.exp(elongation * z * z / 2), np.log(LEAST), np.log(MOST))
+    return np.asarray(np.exp(logs), dtype=np.float64)
 
 
 def _errors(values: Floats, levels: Floats) -> Floats:
