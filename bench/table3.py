@@ -32,7 +32,7 @@ from warifu.cli import screen
 from warifu.cli import token_calibration as tables
 from warifu.cli.errors import OK, guarded, when_interrupted
 from warifu.lab import card, interruption
-from warifu.lab.measure import NOISE
+from warifu.lab.quiet import OTHERS_MAX
 from warifu.lab.quiet import Watch
 from warifu.report.table import Column, Format, Table, render
 
@@ -250,7 +250,7 @@ def about(kept: dict[str, Any]) -> list[str]:
     )
     shares = [(one["others"] + one["stolen"], one["of"]) for one in kept["disturbance"]]
     took = ", ".join(f"{share:.0%} {of}" for share, of in shares)
-    loud = max(shares)[0] > NOISE
+    loud = max(shares)[0] > OTHERS_MAX
     noise = f"Other work took of the processors: {took}" + (
         "; that is too much for times to be kept: run it again on a quiet machine." if loud else "."
     )
