@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +21,19 @@ from warifu.calibrate import (
     build,
     environment,
     host,
+    https,
     loopback,
     profile,
+    rest,
     system,
     variants,
 )
 from warifu.calibrate.errors import CalibrateError
+from warifu.calibrate.part import calibration_case
 from warifu.calibrate.profile import Entry, Law, Profile, Record
 from warifu.calibrate.system import PARAMETERS, SCALES, SHARES, Costs
 from warifu.case import Case, HttpsStack, Tls
+from warifu.lab.case import Cell
 from warifu.lab.errors import LabUnavailable
 from warifu.lab.quiet import Shares
 
@@ -50,7 +55,11 @@ def report_of(timed: list[variants.Variant]) -> dict[str, Any]:
             "message": message, **law,
         }
         for index, temperature, side, sent, message in itertools.product(
-            range(len(timed)), ("warm", "cold"), ("client", "server"), (True, False), MESSAGES
+            range(len(timed)),
+            ("warm", "cold", "rested"),
+            ("client", "server"),
+            (True, False),
+            MESSAGES,
         )
     ]  # fmt: skip
     signature = {"mean_cpu_ns": 60_000.0, "cpu_ns": [60_000] * 21, "n": 9, "bytes": 0}
@@ -194,6 +203,9 @@ def test_signature_is_subtracted_from_its_message_once() -> None:
         assert sign.cold is not None
         assert rest.warm.mean_ns + sign.warm.mean_ns == pytest.approx(100_000)
         assert rest.cold.mean_ns + sign.cold.mean_ns == pytest.approx(100_000)
+        assert rest.rested is not None
+        assert sign.rested is not None
+        assert rest.rested.mean_ns + sign.rested.mean_ns == pytest.approx(100_000)
     assert by_name["server.send.ServerKeyExchange", "1.2"].warm.mean_ns == pytest.approx(40_000)
     assert by_name["server.receive.CertificateVerify", "1.2"].warm.mean_ns == pytest.approx(1e5)
     assert by_name["client.send.ApplicationData", "1.3"].per_byte_ns == pytest.approx(0.5)
@@ -228,6 +240,53 @@ def test_fit_recovers_costs_from_medians() -> None:
     for target, value in goal.items():
         assert found.predicted_ns[target] == pytest.approx(value, rel=0.03)
     assert set(found.costs.named()) >= {"client.system.wake cold", "server computing warm"}
+
+
+def test_costs_after_a_rest_are_found_from_medians() -> None:
+    truth = rest.Rest((1.3, 0.8, 1.2, 2.2))
+    entries = profile_of([variants.Variant()]).entries
+
+    def predict(costs: rest.Rest) -> dict[tuple[str, str], float]:
+        """Each phase as the sum of some of the costs after a rest."""
+        found: dict[tuple[str, str], float] = {}
+        for number, entry in enumerate(rest.all_rested(entries, costs)):
+            key = ("case", str(number % 7))
+            law = entry.rested or entry.warm
+            found[key] = found.get(key, 0.0) + law.median_ns
+        return found
+
+    goal = predict(truth)
+    found = rest.fit(goal, dict.fromkeys(goal, 2_000.0), predict)
+    assert found.values == pytest.approx(truth.values, rel=0.05)
+    # A call's rest is by its warm time; what the bench did not time after a rest has none.
+    assert rest.Rest.start().applied(Entry("client.sign", {}, Law.constant(5.0))).rested is None
+    wake = rest.Rest.start().applied(Entry("client.system.wake", {}, Law.constant(10.0)))
+    assert wake.rested == Law.constant(15.0)
+
+
+def test_calibrated_cells_are_none_that_accuracy_is_judged_by() -> None:
+    made = profile_of(variants.everything())
+    texts = [
+        loopback.study_text(1, https.SETTINGS, https.VARIED),
+        https._uploads(1),
+        loopback.study_text(1, https.RESTED, https.RESTED_VARIED, ("0 ms",)),
+    ]
+    cells = [Cell.of(view) for text in texts for view in parse(text, made).cases]
+    used = [calibration_case(cell) for cell in cells if https.is_calibrated_on(cell.case)]
+    judged = []
+    for name in ("loss-free", "lossy"):
+        text = (ROOT / "studies" / "accuracy" / f"{name}.toml").read_text()
+        judged += [calibration_case(Cell.of(view)) for view in parse(text, made).cases]
+
+    def choices(case: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+        return tuple(sorted((key, value) for key, value in case.items() if key != "case_id"))
+
+    assert len(used) == 14 + 4 + 2
+    assert len(judged) == 36
+    assert not {choices(case) for case in used} & {choices(case) for case in judged}
+    # The one that is left out would have been one of them, whatever its curve.
+    held = [calibration_case(cell) for cell in cells if not https.is_calibrated_on(cell.case)]
+    assert {choices(case) for case in held} & {choices(case) for case in judged}
 
 
 def test_law_between_warm_and_cold() -> None:

@@ -188,6 +188,16 @@ def test_unmixed_laws_rise_and_keep_their_mean(law: Law, sigma: float) -> None:
     assert own.mean_ns * _mean(factor.tolist()) == pytest.approx(law.mean_ns, rel=1e-6)
 
 
+def test_a_factor_of_nearly_one_leaves_a_law_as_it_is() -> None:
+    """A steady cost with an accident in hundred, as benches find them."""
+    law = Law((*np.linspace(1e4, 1.1e4, 20).tolist(), 2e5))
+    own = speed.unmixed(law, np.linspace(1.0 - 1e-6, 1.0 + 1e-6, 101))
+    assert own.quantiles_ns == pytest.approx(law.quantiles_ns, rel=1e-4)
+    # A factor that spreads as little as this cost takes little from its middle.
+    own = speed.unmixed(law, np.asarray(common(0.02).connection))
+    assert own.median_ns == pytest.approx(law.median_ns, rel=0.02)
+
+
 def test_profile_with_speed_reads_back() -> None:
     made = replace(draft(), entries=tuple(truth()), speed=Speed((0.9, 1.0, 1.4), 0.02, "a test"))
     text = made.profile("run-1", "a test").toml()

@@ -155,8 +155,9 @@ def unmixed(law: Law, factor: Floats) -> Law:
     places = np.linspace(0.0, 1.0, values.size)
     middles = (np.arange(_GRID) + 0.5) / _GRID
     factors = np.interp(middles, np.linspace(0.0, 1.0, factor.size), factor)
-    goal = np.maximum(values, 1.0)
-    own = goal.copy()
+    own = np.maximum(values, 1.0)
+    # On the same grid, whose ends are not the law's: a factor of 1 changes nothing.
+    goal = np.quantile(np.outer(np.interp(middles, places, own), np.ones(_GRID)), places)
     for _ in range(_UNMIXING):
         drawn = np.interp(middles, places, own)
         product = np.quantile(np.outer(drawn, factors), places)

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +20,7 @@ from support import needs
 from support.laboratory import make_case
 from warifu import tools
 from warifu.case import HttpsStack
-from warifu.lab import cell, workplace
+from warifu.lab import cell, quiet, rates, workplace
 from warifu.lab.case import Cell
 from warifu.lab.cell import Bench, Settings
 from warifu.lab.errors import LabError, RunRejected
@@ -153,6 +155,44 @@ def test_late_link_rejects_the_run_unseen(
     with bench, pytest.raises(RunRejected, match="late") as rejection:
         bench.run(make_case(link__rtt=MS), case_part(2), never)
     assert rejection.value.report["accepted"] is False
+
+
+def test_rate_follows_from_what_the_server_took() -> None:
+    case = make_case(link__loss={"kind": "independent", "probability": 0.02})
+    settings = Settings(late_fraction_max=1.0)
+    with Bench(settings) as bench:
+        part = case_part(3 * rates.PILOT_TRIALS + 1)
+        assert bench.rates.needs_pilot(case, [part.trials])
+        bench.pilot(case, part, never)
+        assert not bench.rates.needs_pilot(case, [part.trials])
+        for _ in range(20):
+            rate = bench.rate(case)
+            # A part that was slower than the pilot is rejected, and the next one paced by it.
+            with contextlib.suppress(RunRejected):
+                result = bench.run(case, part, never)
+                break
+            assert bench.rate(case) < rate
+    assert result is not None
+    record = result.record
+    assert record["rate_per_second"] == rate <= rates.LOSSY_RATE
+    took_s = record["server_cpu_ns"] / 1e9
+    assert record["busy"]["server"] == pytest.approx(took_s * rate / part.trials, abs=1e-3)
+    assert 0.0 < record["busy"]["server"] <= rates.SERVER_BUSY_MAX + rates.TOLERANCE
+    assert record["client_cpu_ns"] > 0
+    assert record["others_max"] == quiet.OTHERS_MAX
+    assert set(record["processor_shares"]) == {"others", "stolen"}
+
+
+def test_pause_of_a_case_is_the_labs() -> None:
+    case = make_case(pattern__pause=200 * MS)
+    with Bench(FAST) as bench:
+        started = time.monotonic()
+        result = bench.run(case, case_part(6), never)
+        took = time.monotonic() - started
+    assert result is not None
+    assert result.record["rate_per_second"] == pytest.approx(5.0)
+    # Five pauses of a tenth of a second at least, whatever the machine is busy with.
+    assert took >= 0.5
 
 
 def test_other_work_beyond_the_bound_rejects_the_run() -> None:
