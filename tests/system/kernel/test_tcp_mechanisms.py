@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The simulated TCP against the running kernel's, mechanism by mechanism.
 
-Each case is a small exchange of which the link drops chosen packets. The kernel runs it once over
+Each case is a small exchange of which the link drops or holds back chosen packets. The kernel runs it once over
 the emulated link, captured at both ends; the simulator runs it at many positions relative to the
 kernel's ticks. The kernel's SYNs and data segments must be those of the simulation, in the same
 order, each within the times that the simulation gives it. Needs root (namespaces, TUN devices).
@@ -44,6 +44,11 @@ HANDSHAKE = (
 LONG = (
     [*sends(236), *receives(7000), *PAUSE, *sends(4500), *receives(300)],
     [*receives(236), *sends(7000), *receives(4500), *sends(300)],
+)
+# A client's last flight with a chain of certificates: three segments of one write, and a request.
+CHAIN = (
+    [*sends(236), *receives(993), *PAUSE, *sends(2_999, 78), *receives(300)],
+    [*receives(236), *sends(993), *receives(2_999, 78), *sends(300)],
 )
 # Three short segments after one another.
 SHORT = (
@@ -101,6 +106,9 @@ class Case:
     programs: tuple[Program, Program] = field(repr=False)
     up: tuple[int, ...] = ()
     down: tuple[int, ...] = ()
+    # Packets that take so many milliseconds longer and are overtaken by those sent meanwhile.
+    hold_up: tuple[tuple[int, int], ...] = ()
+    hold_down: tuple[tuple[int, int], ...] = ()
     rtt_ms: int = 60
     nagle: bool = False
     initcwnd: int = 10
@@ -142,6 +150,20 @@ CASES = [
     Case("late in a long flight: reordering timer", LONG, down=(4,)),
     Case("end of a long flight", LONG, down=(6,)),
     Case("two holes in a long flight", LONG, down=(2, 4)),
+    Case(
+        "a segment late, its copy needless: the lost one that was found with it waits for the timeout",
+        CHAIN,
+        up=(6,),
+        hold_up=((4, 80),),
+        rtt_ms=95,
+    ),
+    Case(
+        "a segment later than the copy of one before it: its stamp is too old",
+        CHAIN,
+        up=(4,),
+        hold_up=((6, 150),),
+        rtt_ms=95,
+    ),
     Case("short segments lost together are sent again as one", SHORT, up=(4, 5, 6)),
     Case("Nagle holds the second write back", HANDSHAKE, nagle=True),
     Case("initial window of three", LONG, initcwnd=3),
@@ -209,6 +231,8 @@ def simulated(program: Program) -> Program:
 def simulate(case: Case) -> list[list[Packet]]:
     client, server = case.programs
     settings = f'key_store = "software"\n[link]\nprofile = "loopback"\nrtt = "{case.rtt_ms} ms"\n'
+    if case.hold_up or case.hold_down:
+        settings += "keep_order = false\n"
     if case.rate_kbit_s is not None:
         settings += f'rate_up = "{case.rate_kbit_s} kbit/s"\n'
         settings += f'rate_down = "{case.rate_kbit_s} kbit/s"\n'
@@ -226,6 +250,8 @@ def simulate(case: Case) -> list[list[Packet]]:
         "server": simulated(server),
         "drop_up": case.up,
         "drop_down": case.down,
+        "hold_up": case.hold_up,
+        "hold_down": case.hold_down,
         "seeds": SEEDS,
         "cost": "100 us",
         "quick_acks": case.quick_acks,
@@ -287,6 +313,9 @@ def link(case: Case) -> dict[str, object]:
         "delay_b_to_a_ns": delay,
         "drop_script_a_to_b": list(case.up),
         "drop_script_b_to_a": list(case.down),
+        "hold_script_a_to_b_ns": [(packet, ms * 1_000_000) for packet, ms in case.hold_up],
+        "hold_script_b_to_a_ns": [(packet, ms * 1_000_000) for packet, ms in case.hold_down],
+        "keep_order": not (case.hold_up or case.hold_down),
     }
 
 

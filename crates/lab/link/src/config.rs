@@ -103,6 +103,13 @@ pub struct LinkConfig {
     pub drop_script_a_to_b: Vec<u64>,
     /// The same from B to A.
     pub drop_script_b_to_a: Vec<u64>,
+    /// Packets from A to B to hold back, by the same index, each with the time that it takes beyond
+    /// the delay. Without `keep_order` those sent meanwhile overtake it.
+    #[serde(rename = "hold_script_a_to_b_ns")]
+    pub hold_script_a_to_b: Vec<(u64, Nanos)>,
+    /// The same from B to A.
+    #[serde(rename = "hold_script_b_to_a_ns")]
+    pub hold_script_b_to_a: Vec<(u64, Nanos)>,
 }
 
 impl Default for LinkConfig {
@@ -120,6 +127,8 @@ impl Default for LinkConfig {
             loss: Loss::default(),
             drop_script_a_to_b: Vec::new(),
             drop_script_b_to_a: Vec::new(),
+            hold_script_a_to_b: Vec::new(),
+            hold_script_b_to_a: Vec::new(),
         }
     }
 }

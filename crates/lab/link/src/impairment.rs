@@ -54,6 +54,8 @@ pub struct Path {
     /// `script_next` on.
     script: Vec<u64>,
     script_next: usize,
+    /// Indices as above, and how much longer each packet takes.
+    hold: Vec<(u64, Nanos)>,
     tcp_packets: u64,
     last_due: Nanos,
 }
@@ -62,9 +64,19 @@ impl Path {
     /// The path of `direction` as `link` describes it.
     #[must_use]
     pub fn new(link: &LinkConfig, direction: Direction) -> Path {
-        let (delay, rate, script) = match direction {
-            Direction::AToB => (link.delay_a_to_b, link.rate_a_to_b, &link.drop_script_a_to_b),
-            Direction::BToA => (link.delay_b_to_a, link.rate_b_to_a, &link.drop_script_b_to_a),
+        let (delay, rate, script, hold) = match direction {
+            Direction::AToB => (
+                link.delay_a_to_b,
+                link.rate_a_to_b,
+                &link.drop_script_a_to_b,
+                &link.hold_script_a_to_b,
+            ),
+            Direction::BToA => (
+                link.delay_b_to_a,
+                link.rate_b_to_a,
+                &link.drop_script_b_to_a,
+                &link.hold_script_b_to_a,
+            ),
         };
         let mut script = script.clone();
         script.sort_unstable();
@@ -76,6 +88,7 @@ impl Path {
             loss: LossState::new(link.loss),
             script,
             script_next: 0,
+            hold: hold.clone(),
             tcp_packets: 0,
             last_due: Nanos::ZERO,
         }
@@ -85,7 +98,8 @@ impl Path {
     pub fn arrive(&mut self, now: Nanos, packet: Arrival, streams: &mut Streams) -> Fate {
         let lost = self.loss.next_is_lost(&mut streams.loss);
         let jitter = self.jitter.draw(&mut streams.jitter);
-        let scripted = packet.tcp && self.next_is_scripted();
+        let (scripted, held) =
+            if packet.tcp { self.next_of_scripts() } else { (false, Nanos::ZERO) };
         let Some(sent) = self.queue.offer(now, packet.bytes) else {
             return Fate::Drop(Cause::Queue);
         };
@@ -95,7 +109,7 @@ impl Path {
         if lost {
             return Fate::Drop(Cause::Loss);
         }
-        let mut due = sent + self.delay + jitter;
+        let mut due = sent + self.delay + jitter + held;
         if self.keep_order {
             due = due.max(self.last_due);
             self.last_due = due;
@@ -103,7 +117,8 @@ impl Path {
         Fate::Deliver(due)
     }
 
-    fn next_is_scripted(&mut self) -> bool {
+    /// Whether the script drops the next TCP packet, and for how long it is held back.
+    fn next_of_scripts(&mut self) -> (bool, Nanos) {
         let index = self.tcp_packets;
         self.tcp_packets += 1;
         let mut scripted = false;
@@ -111,7 +126,8 @@ impl Path {
             self.script_next += 1;
             scripted = true;
         }
-        scripted
+        let held = self.hold.iter().find(|(held, _)| *held == index);
+        (scripted, held.map_or(Nanos::ZERO, |&(_, time)| time))
     }
 }
 
@@ -168,6 +184,24 @@ mod tests {
             })
             .collect();
         assert_eq!(dropped, [true, false, false, false, true, false]);
+    }
+
+    #[test]
+    fn held_packet_is_overtaken_unless_order_is_kept() {
+        let hold_script_a_to_b = vec![(1, Nanos(50))];
+        for (keep_order, dues) in [(false, [5, 55, 5]), (true, [5, 55, 55])] {
+            let delay_a_to_b = Nanos(5);
+            let hold_script_a_to_b = hold_script_a_to_b.clone();
+            let link = LinkConfig { delay_a_to_b, keep_order, hold_script_a_to_b, ..link() };
+            let mut path = Path::new(&link, Direction::AToB);
+            let mut streams = Streams::new(1, Direction::AToB);
+            let other = Arrival { bytes: 40, tcp: false };
+            assert_eq!(path.arrive(Nanos(0), other, &mut streams), Fate::Deliver(Nanos(5)));
+            for due in dues {
+                let fate = path.arrive(Nanos(0), TCP_1500, &mut streams);
+                assert_eq!(fate, Fate::Deliver(Nanos(due)), "keep_order {keep_order}");
+            }
+        }
     }
 
     #[test]

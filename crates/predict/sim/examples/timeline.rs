@@ -4,9 +4,9 @@
 //! Reads one JSON object from stdin, for example
 //! `{"settings": "[link]\nprofile = \"loopback\"\nrtt = \"60 ms\"", "client": [["send", 236],
 //! ["receive", 993]], "server": [["receive", 236], ["send", 993]], "drop_up": [], "drop_down":
-//! [], "seeds": 100, "cost": "100 us"}` and prints one JSON list for each seed, of
+//! [], "hold_up": [[2, 40]], "hold_down": [], "seeds": 100, "cost": "100 us"}` and prints one JSON list for each seed, of
 //! `[time_ns, "up"|"down", flags, seq, len, ack, [[start, end], ...], dropped]`.
-//! Programs know `["send", bytes]`, `["receive", bytes]` (the peer's next send has that many),
+//! A packet that is held takes so many milliseconds longer than the others. Programs know `["send", bytes]`, `["receive", bytes]` (the peer's next send has that many),
 //! `["close", 0]` and `["wait_ms", time]`.
 
 use std::io::Read;
@@ -33,6 +33,10 @@ struct Question {
     server: Vec<(String, u32)>,
     drop_up: Vec<u64>,
     drop_down: Vec<u64>,
+    #[serde(default)]
+    hold_up: Vec<(u64, u64)>,
+    #[serde(default)]
+    hold_down: Vec<(u64, u64)>,
     seeds: u64,
     cost: String,
     /// `TCP_MAX_QUICKACKS` of the kernel profile `grows`.
@@ -48,7 +52,12 @@ fn main() {
     let case = common::case(&question.settings, &catalog);
     let tcp = case.stack.tcp().expect("a stack over TCP").clone();
     let trace = trace(&question, tcp);
-    let model = CaseModel::with_trace(&case, &trace, &catalog).expect("a case that compiles");
+    let held = |script: &[(u64, u64)]| -> Vec<(u64, Nanos)> {
+        script.iter().map(|&(packet, ms)| (packet, Nanos::from_millis(ms))).collect()
+    };
+    let model = CaseModel::with_trace(&case, &trace, &catalog)
+        .expect("a case that compiles")
+        .with_held(&held(&question.hold_up), &held(&question.hold_down));
     for seed in 0..question.seeds {
         let events = simulate_packets(&model, &question.drop_up, &question.drop_down, seed);
         println!("{}", serde_json::Value::Array(events.iter().map(line).collect()));

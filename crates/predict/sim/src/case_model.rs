@@ -206,6 +206,16 @@ impl CaseModel {
         self.paths = [path_up.with_script(up.to_vec()), path_down.with_script(down.to_vec())];
         self
     }
+
+    /// The same, in which some packets of each direction, counted from 0, take so much longer on
+    /// the link: they come after later ones where the link does not keep the order.
+    pub fn with_held(mut self, up: &[(u64, Nanos)], down: &[(u64, Nanos)]) -> CaseModel {
+        let in_ns = |held: &[(u64, Nanos)]| held.iter().map(|(n, time)| (*n, time.0)).collect();
+        let [path_up, path_down] = self.paths;
+        self.repeats = false;
+        self.paths = [path_up.with_held(in_ns(up)), path_down.with_held(in_ns(down))];
+        self
+    }
 }
 
 /// A day for each episode after the last beginning, beside its pauses, and an hour for each

@@ -21,6 +21,8 @@ use crate::time::Time;
 pub(crate) struct PathModel {
     delay_ns: u64,
     jitter: Option<Sampler>,
+    /// Packets, counted from 0, and how much longer each takes, ns: a script of tests.
+    held: Vec<(u64, u64)>,
     keep_order: bool,
     ns_per_byte: Option<f64>,
     queue_packets: usize,
@@ -95,6 +97,7 @@ impl PathModel {
         PathModel {
             delay_ns,
             jitter: jitter.map(|law| Sampler::new(&law, Nanos::ZERO)),
+            held: Vec::new(),
             keep_order: link.keep_order,
             ns_per_byte: rate.map(|BitsPerSecond(bps)| 8e9 / bps.max(1) as f64),
             queue_packets: link.queue_packets as usize,
@@ -126,6 +129,17 @@ impl PathModel {
         script.sort_unstable();
         self.loss = LossModel::Script(script);
         self
+    }
+
+    /// The same, in which these packets, counted from 0, take so much longer, ns.
+    pub(crate) fn with_held(mut self, held: Vec<(u64, u64)>) -> PathModel {
+        self.held = held;
+        self
+    }
+
+    #[inline]
+    fn held_ns(&self, number: u64) -> u64 {
+        self.held.iter().find(|(held, _)| *held == number).map_or(0, |&(_, ns)| ns)
     }
 }
 
@@ -267,7 +281,7 @@ impl Path {
             self.dropped += 1;
             return None;
         }
-        let mut arrival = leaves + model.delay_ns + jitter + after;
+        let mut arrival = leaves + model.delay_ns + jitter + model.held_ns(number) + after;
         if model.keep_order {
             arrival = arrival.max(self.last_arrival);
             self.last_arrival = arrival;

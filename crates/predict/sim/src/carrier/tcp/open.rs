@@ -3,7 +3,7 @@
 //! (net/ipv4/tcp_minisocks.c, inet_connection_sock.c).
 
 use super::queue::{SYN_SEGMENT, Segment};
-use super::receive::Arrived;
+use super::receive::{Arrived, Stamp};
 use super::wire::{ACK, AGAIN, SYN, TcpSegment};
 use super::{CaState, Context, Pending, Socket, State};
 use crate::carrier::Arrival;
@@ -92,9 +92,13 @@ impl Socket {
             }
             return Arrival::Nothing;
         }
-        if packet.end < self.receiver.rcv_wup {
-            self.answer_stale(context, packet);
-            return Arrival::Nothing;
+        match self.check_stamp(context, packet) {
+            Stamp::Fine if packet.end >= self.receiver.rcv_wup => {}
+            Stamp::Fine | Stamp::Old => {
+                self.answer_stale(context, packet);
+                return Arrival::Nothing;
+            }
+            Stamp::OldAcknowledgement => return Arrival::Nothing,
         }
         self.receiver.note_stamp(packet);
         self.process_ack(context, packet);

@@ -3,7 +3,7 @@
 
 use super::flags::Flags;
 use super::kernel::Kernel;
-use super::queue::{EVER_RETRANS, LOST, RETRANS, SACKED, Segment};
+use super::queue::{EVER_RETRANS, LOST, RETRANS, SACKED, Segment, UNLISTED};
 use super::{CaState, Context, Pending, Socket};
 
 /// `TCP_RACK_RECOVERY_THRESH`.
@@ -75,12 +75,15 @@ impl Socket {
         for index in 0..self.queue.all().len() {
             let segment = self.queue.all()[index];
             let waits = segment.flags & LOST != 0 && segment.flags & RETRANS == 0;
-            if segment.flags & SACKED != 0 || waits || segment.order >= latest {
+            if segment.flags & (SACKED | UNLISTED) != 0 || waits || segment.order >= latest {
                 continue;
             }
             let left = self.rack_left_us(context, &segment, window_us);
             if left <= 0 {
                 self.mark_lost(index);
+                // An undo takes the mark away and leaves it off the list: if it is lost indeed,
+                // only a timeout sends it again.
+                self.queue.all_mut()[index].flags |= UNLISTED;
             } else {
                 left_us = left_us.max(left as u32);
             }

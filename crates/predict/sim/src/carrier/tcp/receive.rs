@@ -61,6 +61,17 @@ pub(crate) enum Arrived {
     InOrder,
 }
 
+/// What a segment's time stamp says (PAWS, RFC 7323 section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stamp {
+    Fine,
+    /// Older than the one of a segment that came before: its content counts for nothing, even where
+    /// it would fill a hole, and the peer is told what is still missing.
+    Old,
+    /// The same of an acknowledgement without data that later ones have overtaken: nothing is said.
+    OldAcknowledgement,
+}
+
 impl Receiver {
     pub(crate) fn reset(&mut self) {
         let mut out_of_order = std::mem::take(&mut self.out_of_order);
@@ -225,11 +236,39 @@ impl Receiver {
 }
 
 impl Socket {
-    /// The segment is wholly before what was acknowledged: its content is a duplicate, and so
-    /// is what it acknowledges (`tcp_sequence`, `tcp_send_dupack`).
+    /// Whether a segment's time stamp went back (`tcp_paws_check`, `tcp_disordered_ack_check`).
+    /// Once the copy of a flight's first segment is there, what is late of the flight's other
+    /// segments bears an older stamp than it.
+    pub(super) fn check_stamp(&self, context: &Context<'_, '_>, packet: &TcpSegment) -> Stamp {
+        let receiver = &self.receiver;
+        // What was overtaken may bear the same stamp or an older one by the phase of their clock.
+        context.clock.doubt(packet.seq != receiver.rcv_nxt || packet.ack < self.snd_una);
+        if packet.stamp >= receiver.ts_recent {
+            return Stamp::Fine;
+        }
+        if packet.end > packet.seq {
+            return Stamp::Old;
+        }
+        if packet.seq != receiver.rcv_nxt {
+            let overtaken = packet.seq < receiver.rcv_nxt;
+            return if overtaken { Stamp::OldAcknowledgement } else { Stamp::Old };
+        }
+        // A duplicate that opens no window (`tcp_may_update_window`) is taken within a timeout, which
+        // is counted in ticks of 1200 Hz, the quickest clock of a peer (`tcp_tsval_replay`).
+        let duplicate = packet.ack == self.snd_una && packet.seq <= self.snd_wl1;
+        let jiffy_us = context.settings.kernel.jiffy.us;
+        let replay_ms = u64::from(self.round_trip.rto) * 1_200 * jiffy_us / 1_000_000;
+        let age_ms = u64::from(receiver.ts_recent - packet.stamp);
+        if duplicate && age_ms <= replay_ms { Stamp::Fine } else { Stamp::Old }
+    }
+
+    /// The segment is wholly before what was acknowledged, or its time stamp is too old: its content
+    /// is passed over, and so is what it acknowledges (`tcp_sequence`, `tcp_send_dupack`).
     pub(super) fn answer_stale(&mut self, context: &mut Context<'_, '_>, packet: &TcpSegment) {
         if packet.end > packet.seq {
-            self.note_duplicate(context, packet);
+            if packet.seq < self.receiver.rcv_nxt {
+                self.note_duplicate(context, packet);
+            }
         } else if !self.request.may_answer_stale(context.clock) {
             return;
         }

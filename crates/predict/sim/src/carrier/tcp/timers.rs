@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The timer for sending: retransmission, tail loss probe, reordering (net/ipv4/tcp_timer.c).
 
+use super::queue::{EVER_RETRANS, UNLISTED};
 use super::wire::{AGAIN, SYN};
 use super::{CaState, Context, Pending, Socket, State};
 use crate::clock::Clock;
@@ -227,7 +228,9 @@ impl Socket {
         segment.sent = now;
         segment.order = self.transmissions;
         segment.stamp = stamp;
-        segment.flags |= super::queue::EVER_RETRANS;
+        segment.flags |= EVER_RETRANS;
+        // tcp_update_skb_after_send.
+        segment.flags &= !UNLISTED;
         let segment = *segment;
         self.total_retrans += 1;
         let flags = if self.state == State::SynSent { SYN } else { self.data_flags(segment.end) };
