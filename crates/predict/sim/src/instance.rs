@@ -11,6 +11,7 @@ use crate::party::{Party, Spent, Written};
 use crate::program::{ChannelPlan, Programs};
 use crate::route::{End, Route};
 use crate::speed::{SpeedLaws, Speeds};
+use crate::turn::Place;
 
 /// One instance of a scenario in motion.
 #[derive(Debug, Default)]
@@ -123,6 +124,14 @@ impl Instance {
             episode.finished = true;
             episode.outcome.failed = true;
         }
+    }
+
+    /// What the time went to until a packet brought a message, or what was missing of it, to an end
+    /// of a channel.
+    pub(crate) fn account_of(&self, place: Place, message: u32, packet: &Packet) -> Spent {
+        let carrier = &self.channels[place.channel as usize].carrier;
+        let whole = carrier.carries_last_byte(place.end, message, packet);
+        self.writes[self.write_of[message as usize] as usize].arrived(packet, whole)
     }
 
     /// The outcome of each episode; one that has not ended has failed.

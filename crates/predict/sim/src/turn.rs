@@ -9,6 +9,7 @@ use crate::event_queue::Timer;
 use crate::instance::Instance;
 use crate::packet::Packet;
 use crate::party::{Spent, Waiting, Written};
+use crate::program::Op;
 use crate::recording::{Doing, Expiry};
 use crate::resource::Claimant;
 use crate::route::End;
@@ -186,10 +187,26 @@ impl<'a> Turn<'a> {
         let state = &mut self.instance.parties[party];
         if state.waiting == Waiting::Channel(place.channel) {
             state.at += 1;
-            self.wake(party, |_| spent);
+            let brought = with_content.then(|| self.brought(party, place)).flatten();
+            self.wake(party, |instance| match brought {
+                Some(message) => instance.account_of(place, message, packet),
+                None => spent,
+            });
         } else if with_content {
             self.content(place, packet);
         }
+    }
+
+    /// The message that a program receives next, if it is of this channel. Its first bytes open the
+    /// channel where the acknowledgement before them is lost, and are then what was waited for.
+    fn brought(&self, party: usize, place: Place) -> Option<u32> {
+        let at = self.instance.parties[party].at as usize;
+        let ops = &self.model.programs.parties[party].ops[at..];
+        let next = ops.iter().find_map(|op| match *op {
+            Op::Receive { message, channel, .. } => Some((message, channel)),
+            _ => None,
+        });
+        next.filter(|(_, channel)| *channel == place.channel).map(|(message, _)| message)
     }
 
     /// New content is there; its program may be waiting for it.
@@ -209,12 +226,7 @@ impl<'a> Turn<'a> {
             self.carrier(place, |carrier, net, _| carrier.read(end, net));
         }
         if complete {
-            self.wake(party, |instance| {
-                let carrier = &instance.channels[number as usize].carrier;
-                let whole = carrier.carries_last_byte(end, message, packet);
-                let write = instance.write_of[message as usize];
-                instance.writes[write as usize].arrived(packet, whole)
-            });
+            self.wake(party, |instance| instance.account_of(place, message, packet));
         }
     }
 

@@ -4,7 +4,7 @@
 mod common;
 
 use proptest::prelude::*;
-use warifu_model::{Catalog, Metric};
+use warifu_model::{Catalog, Metric, Stage};
 use warifu_sim::{CaseModel, Outcome, Simulator, simulate_packets, trial_seed};
 
 fn model(settings: &str, catalog: &Catalog) -> CaseModel {
@@ -13,19 +13,30 @@ fn model(settings: &str, catalog: &Catalog) -> CaseModel {
 
 /// The settings of some case, within all that a study can say of link, stack and pattern.
 fn any_settings() -> impl Strategy<Value = String> {
+    let loss = vec![
+        "loss = \"0 %\"",
+        "loss = \"2 %\"",
+        "loss = \"20 %\"",
+        "loss = { good_to_bad = \"2 %\", bad_to_good = \"30 %\", loss_good = \"0 %\", \
+         loss_bad = \"60 %\" }",
+    ];
+    settings_over(loss, any::<bool>().boxed(), vec![3, 1000])
+}
+
+/// The same over a link that loses packets by one of these laws, may keep their order, and has room
+/// for so many of them.
+fn settings_over(
+    loss: Vec<&'static str>,
+    keep_order: BoxedStrategy<bool>,
+    queue: Vec<u32>,
+) -> impl Strategy<Value = String> {
     let link = (
         prop::sample::select(vec!["0 ms", "5 ms", "60 ms", "150 ms", "900 ms"]),
-        prop::sample::select(vec![
-            "loss = \"0 %\"",
-            "loss = \"2 %\"",
-            "loss = \"20 %\"",
-            "loss = { good_to_bad = \"2 %\", bad_to_good = \"30 %\", loss_good = \"0 %\", \
-             loss_bad = \"60 %\" }",
-        ]),
+        prop::sample::select(loss),
         prop::sample::select(vec!["", "rate = \"60 kbit/s\"", "rate = \"1 Mbit/s\""]),
         prop::sample::select(vec!["", "jitter = [\"0 ms\", \"1 ms\", \"40 ms\"]"]),
-        any::<bool>(),
-        prop::sample::select(vec![3, 1000]),
+        keep_order,
+        prop::sample::select(queue),
         prop::sample::select(vec![576, 1500]),
     );
     let stack = (
@@ -82,6 +93,49 @@ proptest! {
                 prop_assert!(marks.is_sorted() || settings.contains("0-rtt"));
                 prop_assert!(total > 0);
                 prop_assert!(connection.value(Metric::PacketsLink) >= 4);
+            }
+        }
+    }
+
+    /// Time is put down to loss recovery only where something was lost: it can neither hide what the
+    /// link or the programs took nor be hidden by it.
+    #[test]
+    fn nothing_lost_is_nothing_recovered(
+        settings in settings_over(vec!["loss = \"0 %\""], Just(true).boxed(), vec![10_000]),
+        seed: u64,
+    ) {
+        let catalog = common::catalog("70 us");
+        let model = model(&settings, &catalog);
+        let mut simulator = Simulator::new();
+        let mut outcome = Outcome::default();
+        for trial in 0..4 {
+            simulator.run(&model, seed.wrapping_add(trial), &mut outcome);
+            for connection in &outcome.connections {
+                prop_assert!(!connection.failed);
+                prop_assert_eq!(connection.stages[Stage::LossRecovery as usize], 0);
+                let total = connection.value(Metric::HttpsEstablishment);
+                prop_assert_eq!(connection.stages.iter().sum::<u64>(), total);
+            }
+        }
+    }
+
+    /// Where packets are lost and keep their order, recovery takes time only if a segment is sent
+    /// again.
+    #[test]
+    fn nothing_sent_again_is_nothing_recovered(
+        settings in settings_over(vec!["loss = \"2 %\""], Just(true).boxed(), vec![10_000]),
+        seed: u64,
+    ) {
+        let catalog = common::catalog("70 us");
+        let model = model(&settings, &catalog);
+        let mut simulator = Simulator::new();
+        let mut outcome = Outcome::default();
+        for trial in 0..8 {
+            simulator.run(&model, seed.wrapping_add(trial), &mut outcome);
+            for connection in outcome.connections.iter().filter(|connection| !connection.failed) {
+                if connection.value(Metric::SegmentsRetransmitted) == 0 {
+                    prop_assert_eq!(connection.stages[Stage::LossRecovery as usize], 0);
+                }
             }
         }
     }
