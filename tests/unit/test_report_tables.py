@@ -22,7 +22,7 @@ from warifu.cli import formats, screen
 from warifu.compare.join import compare_folder
 from warifu.compare.require import judge_all, requirements
 from warifu.compare.stats import Interval
-from warifu.report import figures, summaries
+from warifu.report import accuracy, figures, summaries
 from warifu.report.inputs import inputs_table
 from warifu.report.requirements import requirement_table
 from warifu.report.table import Column, Format, Table, render
@@ -274,14 +274,14 @@ def test_a_long_study_is_cut_for_a_terminal_and_says_so(tmp_path: Path) -> None:
 
 def test_every_judged_figure_is_there_and_the_worst_comes_first(tmp_path: Path) -> None:
     comparison = compare_folder(study(tmp_path, [Cell(), Cell(loss=0.02)], n=200, scale=1.04))
-    table = summaries.comparison_table(comparison, worst_first=True, judged_only=True)
+    table = accuracy.comparison_table(comparison, worst_first=True, judged_only=True)
     verdicts = [row["verdict"] for row in table.records]
     assert len(verdicts) == 2 + 2 + 3
     order = {"fail": 0, "undecided": 1, "pass": 2}
     assert [order[str(one)] for one in verdicts] == sorted(order[str(one)] for one in verdicts)
-    everything = summaries.comparison_table(comparison)
+    everything = accuracy.comparison_table(comparison)
     assert len(everything.records) == 2 * (4 + 2)
-    overview = summaries.overview_table(comparison)
+    overview = accuracy.overview_table(comparison)
     assert [row[1] for row in overview.cells] == ["fail", "undecided"]
 
 
@@ -318,7 +318,7 @@ def test_the_link_reports_its_lateness(tmp_path: Path) -> None:
 def test_a_report_has_its_tables_with_and_without_a_measurement(tmp_path: Path) -> None:
     folder = study(tmp_path, [Cell()], n=100)
     titles = [table.title for table in report_tables(folder, compare_folder(folder))]
-    assert len(titles) == 9
+    assert len(titles) == 11
     Half("predicted", [Cell()], 100, seed=1).write(tmp_path / "alone")
     assert [table.title for table in report_tables(tmp_path / "alone", None)] == [
         "requirements",
@@ -397,7 +397,7 @@ def test_words_for_programs() -> None:
 
 def test_overview_for_programs(tmp_path: Path) -> None:
     comparison = compare_folder(study(tmp_path, [Cell(), Cell(loss=0.02)], n=2_000))
-    overview = summaries.overview_table(comparison)
+    overview = accuracy.overview_table(comparison)
     first, *_ = json.loads(render([overview, overview], Format.JSON))["tables"][0]["rows"]
     (case, _) = comparison.cases
     row = case.row("p95")

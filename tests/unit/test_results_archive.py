@@ -18,7 +18,7 @@ from support.paths import ROOT
 from support.synthetic import Cell, Half
 from warifu import _core
 from warifu.compare.join import compare_folder
-from warifu.report.summaries import comparison_table, overview_table
+from warifu.report.accuracy import comparison_table, overview_table
 from warifu.report.table import Format, render
 from warifu.results import Results, ResultsDamaged, ResultsError, archive
 

@@ -179,8 +179,8 @@ def show_compared(answered: Answered, worst_first: bool) -> None:
 def errors(answered: Answered, worst_first: bool = False) -> Table:
     """Every judged case: what it takes, predicted and measured, and how far these are apart."""
     from warifu.answer.words import key_of
+    from warifu.report.accuracy import badness
     from warifu.report.figures import ms, percent
-    from warifu.report.summaries import badness
     from warifu.report.table import Column, Table
 
     comparison = answered.comparison

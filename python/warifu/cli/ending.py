@@ -14,7 +14,8 @@ from warifu.cli.answers import Answered
 from warifu.cli.formats import Format
 
 if TYPE_CHECKING:
-    from warifu.compare.join import CaseComparison, Comparison, Row
+    from warifu.compare.join import CaseComparison, Comparison
+    from warifu.compare.rows import Row
 
 #: So many failures are told; the report has all.
 _TOLD = 2
@@ -52,7 +53,7 @@ def show(answered: Answered, options: Shown, ending: Ending) -> None:
     if options.form is not Format.TABLE:
         more = []
         if answered.comparison is not None:
-            from warifu.report.summaries import comparison_table
+            from warifu.report.accuracy import comparison_table
 
             more = [answers.with_settings(comparison_table(answered.comparison), answered)]
             more[0].name = "comparison"
@@ -109,7 +110,7 @@ def failures(comparison: Comparison | None) -> list[str]:
     if comparison is None:
         return []
     from warifu.compare.gates import Verdict
-    from warifu.report.summaries import badness
+    from warifu.report.accuracy import badness
 
     failed: list[tuple[CaseComparison, Row]] = [
         (case, row) for case in comparison.cases for row in case.rows if row.verdict is Verdict.FAIL

@@ -85,20 +85,20 @@ def show_comparison(
     baseline: str | None = None,
 ) -> None:
     """The answer, and what of the prediction is outside its gates; ``every`` adds all figures."""
-    from warifu.report import summaries
+    from warifu.report import accuracy
 
     answered = answers.of_halves(folder / "predicted", folder / "measured", comparison, baseline)
-    detail = summaries.comparison_table(comparison, worst_first, judged_only=not every)
+    detail = accuracy.comparison_table(comparison, worst_first, judged_only=not every)
     detail.name = "comparison"
     if form is Format.CSV:
         # One table, so that it can be read as one; it has no room for warnings.
         answers.warn(answered, form)
-        whole = summaries.comparison_table(comparison, worst_first)
+        whole = accuracy.comparison_table(comparison, worst_first)
         screen.show([answers.with_settings(whole, answered)], form)
         return
     overview, distances = (
-        summaries.overview_table(comparison),
-        summaries.distance_table(comparison),
+        accuracy.overview_table(comparison),
+        accuracy.distance_table(comparison),
     )
     overview.name, distances.name = "overview", "distances"
     # The answer says these.
@@ -106,9 +106,12 @@ def show_comparison(
     if form is Format.TABLE:
         answers.show_compared(answered, worst_first)
         if every:
-            screen.show([detail, distances], form, width=screen.WIDTH)
+            nulls, how = accuracy.null_table(comparison), accuracy.conditions_table(comparison)
+            screen.show([detail, nulls, how, distances], form, width=screen.WIDTH)
         return
-    tables = [overview, answers.with_settings(detail, answered)]
+    nulls, how = accuracy.null_table(comparison), accuracy.conditions_table(comparison)
+    nulls.name, how.name = "null_models", "conditions"
+    tables = [overview, answers.with_settings(detail, answered), nulls, how]
     if every or form is Format.JSON:
         tables.append(distances)
     answers.show(answered, form, tables)

@@ -5,25 +5,20 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from warifu.compare import stats
+from warifu.compare import null_models, stats, strata
+from warifu.compare.blocks import LEAST_PARTS, Blocks, Ints, quantile
+from warifu.compare.conditions import Conditions, conditions, why_not_judged
 from warifu.compare.exact import Bytes, compare_bytes
-from warifu.compare.gates import (
-    RULE,
-    TOO_WIDE,
-    Gate,
-    Verdict,
-    gates_for,
-    judge,
-    trials_needed,
-    worst,
-)
-from warifu.compare.stats import Interval
+from warifu.compare.gates import RULE, SPREADS, Gate, Verdict, gates_for, worst
+from warifu.compare.null_models import Beside
+from warifu.compare.replay import replayed
+from warifu.compare.rows import Halves, Row, mean_row, quantile_rows, responses_row, spread_row
 from warifu.results import (
     MEASURED,
     PREDICTED,
@@ -33,44 +28,18 @@ from warifu.results import (
     interruptions,
     weakest,
 )
+from warifu.results.replay import ReplayOfCase, read_replay
+from warifu.results.trials import Trials
 
 #: The statistics that are compared, and the quantile of each; the mean has none.
 STATISTICS: dict[str, float | None] = {"p50": 0.50, "mean": None, "p95": 0.95, "p99": 0.99}
 BYTES = ("bytes.client_sent", "bytes.server_sent")
+#: In place of the verdict of a gate that has none.
+NOT_JUDGED = "not judged"
 
 
 class CompareError(Exception):
     """Two halves that cannot be compared; its text is one line that names the fix."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One statistic of one metric in both halves, ns; ``difference`` is predicted - measured."""
-
-    metric: str
-    statistic: str
-    predicted: float
-    measured: float
-    difference: float
-    interval: Interval
-    #: The gate in words, None where there is none; its width and the verdict, None where nothing is
-    #: judged.
-    gate: str | None = None
-    width: float | None = None
-    verdict: Verdict | None = None
-    #: Why a figure with a gate is not judged.
-    no_statement: str = ""
-    #: About how many measured trials would decide an undecided gate.
-    trials_needed: int | None = None
-    #: Whether the quantile lies on the edge of an atom, so that its difference may jump.
-    on_edge: bool = False
-
-    @property
-    def relative(self) -> float:
-        """The difference as a share of the measured value."""
-        if not self.measured or not math.isfinite(self.measured):
-            return math.nan
-        return self.difference / self.measured
 
 
 @dataclass(frozen=True)
@@ -100,6 +69,28 @@ class CaseComparison:
     verdict: Verdict | None
     #: Times that end after the whole time, where both halves have them; no gate judges them.
     later: list[str] = field(default_factory=list)
+    #: Why nothing of it is judged.
+    not_judged: str = ""
+    #: How it was measured.
+    conditions: Conditions = field(default_factory=Conditions)
+    #: Our prediction beside such as need no simulator; none where they are not known.
+    null_models: list[Beside] = field(default_factory=list)
+    #: Connections that were replayed, and those of them in which a packet has no counterpart.
+    replayed: int = 0
+    divergent: int = 0
+    #: What of the comparison there was nothing to make of, a clause each.
+    missing: list[str] = field(default_factory=list)
+
+    @property
+    def gates(self) -> dict[str, int]:
+        """How many gates passed, failed, are undecided and are not judged."""
+        found = dict.fromkeys((*map(str, Verdict), NOT_JUDGED), 0)
+        for row in self.rows:
+            if row.gate is not None:
+                found[str(row.verdict or NOT_JUDGED)] += 1
+        for one in self.bytes if self.bytes_gated else []:
+            found[str(one.verdict)] += 1
+        return found
 
     @property
     def no_statement(self) -> bool:
@@ -138,6 +129,12 @@ class Comparison:
         """Cases with this verdict."""
         return sum(case.verdict == verdict for case in self.cases)
 
+    @property
+    def gates(self) -> dict[str, int]:
+        """How many gates of all cases passed, failed, are undecided and are not judged."""
+        each = [case.gates for case in self.cases]
+        return {name: sum(one[name] for one in each) for name in (*map(str, Verdict), NOT_JUDGED)}
+
 
 def compare_folder(
     path: Path, progress: Callable[[int, int], None] = lambda done, of: None
@@ -153,15 +150,21 @@ def compare_folder(
         raise CompareError(
             f"{path}: has no measured half, so nothing can be compared: run `warifu measure` first"
         )
-    return compare(Results.open(predicted), Results.open(measured), progress)
+    ours, theirs = Results.open(predicted), Results.open(measured)
+    replays = read_replay(predicted.parent, ours.run_id, theirs.run_id)
+    return compare(ours, theirs, progress, replays)
 
 
 def compare(
     predicted: Results,
     measured: Results,
     progress: Callable[[int, int], None] = lambda done, of: None,
+    replays: Mapping[str, ReplayOfCase] | None = None,
 ) -> Comparison:
-    """Joins two halves by case. Raises CompareError where that would be dishonest."""
+    """Joins two halves by case, and what was replayed of them.
+
+    Raises CompareError where that would be dishonest.
+    """
     refuse(predicted, measured)
     shared = [case_id for case_id in predicted.cases if case_id in measured.cases]
     if not shared:
@@ -174,7 +177,8 @@ def compare(
     cases = []
     for done, case_id in enumerate(shared):
         progress(done, len(shared))
-        cases.append(compare_case(predicted, measured, case_id, tests))
+        replay = (replays or {}).get(case_id)
+        cases.append(compare_case(predicted, measured, case_id, tests, replay))
     progress(len(shared), len(shared))
     return Comparison(
         study=predicted.study,
@@ -210,28 +214,56 @@ def refuse(predicted: Results, measured: Results) -> None:
 
 
 def compare_case(
-    predicted: Results, measured: Results, case_id: str, tests: int = len(BYTES)
+    predicted: Results,
+    measured: Results,
+    case_id: str,
+    tests: int = len(BYTES),
+    replay: ReplayOfCase | None = None,
 ) -> CaseComparison:
     """Compares one case, whose bytes are among ``tests`` that are judged together; seeded by the
     study and the case, so a repetition gives the same."""
     rng = np.random.default_rng(_seed(predicted.manifest.get("seed", 0), case_id))
     whole, phases = predicted.whole(case_id), predicted.phases(case_id)
     later = predicted.later(case_id)
-    halves_of = {
-        metric: (predicted.distribution(case_id, metric), measured.distribution(case_id, metric))
-        for metric in (whole, *phases, *later, *BYTES)
+    found = {
+        metric: _halves(predicted, measured, case_id, metric) for metric in (whole, *phases, *later)
     }
-    ours, theirs = halves_of[whole]
+    judging = found[whole]
+    ours, theirs = judging.ours, judging.theirs
     loss = mean_loss(predicted, case_id)
     gates = {gate.statistic: gate for gate in gates_for(loss)}
-    limit = common_limit(ours, theirs)
-    rows = [
-        row
-        for metric in (whole, *phases, *later)
-        for row in _rows(metric, *halves_of[metric], gates if metric == whole else {}, limit, rng)
-    ]
-    sizes = [found for one in BYTES if (found := compare_bytes(one, *halves_of[one], tests))]
-    bytes_gated = loss <= 0.0
+    how = conditions(measured, case_id)
+    why_not = why_not_judged(predicted, case_id, how)
+    computing_share = _computing_share(predicted, case_id, theirs)
+    rows = _rows(whole, judging, gates, computing_share, rng)
+    models = predicted.strata(case_id)
+    missing: list[str] = []
+    if gates and rows:
+        answered = responses_row(whole, judging)
+        rows += [] if answered is None else [answered]
+        trials = measured.trials(case_id)
+        if loss <= 0.0:
+            sittings = _sittings_ns(measured, case_id, trials)
+            rows += [
+                spread_row(whole, name, _quantile_of(name), judging, sittings[name], rng)
+                for name in SPREADS
+            ]
+        else:
+            more, why = _strata_rows(predicted, measured, case_id, trials, gates["mean"])
+            rows += more
+            missing += [why] if why else []
+    pairs = None if replay is None or not gates else replayed(whole, replay, computing_share)
+    if pairs is not None:
+        rows += pairs.rows
+    elif gates:
+        missing.append("nothing was replayed")
+    if why_not:
+        rows = [row if row.gate is None else _without_verdict(row, why_not) for row in rows]
+    beside = [] if models is None else null_models.beside(models.null_models, rows)
+    for metric in (*phases, *later):
+        rows += _rows(metric, found[metric], {}, 0.0, rng)
+    sizes = _sizes(predicted, measured, case_id, tests)
+    bytes_gated = loss <= 0.0 and not why_not
     return CaseComparison(
         case_id=case_id,
         label=predicted.label(case_id),
@@ -242,17 +274,105 @@ def compare_case(
         n_measured=theirs.n,
         failed_predicted=ours.failed,
         failed_measured=theirs.failed,
-        limit=limit,
+        limit=judging.limit,
         evidence_predicted=predicted.evidence(case_id),
         evidence_measured=measured.evidence(case_id),
         rows=rows,
         bytes=sizes,
         bytes_gated=bytes_gated,
-        wasserstein=stats.wasserstein(ours, theirs, rng, limit),
+        wasserstein=stats.wasserstein(ours, theirs, rng, judging.limit),
         kolmogorov=stats.kolmogorov(ours, theirs),
         verdict=_case_verdict(rows, sizes if bytes_gated else []),
         later=[one for one in later if any(row.metric == one for row in rows)],
+        not_judged=why_not,
+        conditions=how,
+        null_models=beside,
+        replayed=0 if pairs is None else pairs.connections,
+        divergent=0 if pairs is None else pairs.divergent,
+        missing=missing,
     )
+
+
+def _halves(predicted: Results, measured: Results, case_id: str, metric: str) -> Halves:
+    """A metric of a case in both halves, with the block of each measured trial."""
+    ours, theirs = (half.distribution(case_id, metric) for half in (predicted, measured))
+    trials = measured.trials(case_id, metric)
+    parts = _connections_together(measured, case_id, trials)
+    blocks = Blocks.of_parts(parts, trials.size)
+    return Halves(ours, theirs, trials.values, blocks, common_limit(ours, theirs))
+
+
+def _connections_together(measured: Results, case_id: str, trials: Trials) -> Ints | None:
+    """The block of each connection: its part; where a trial has several connections and parts are
+    too few, its trial, since they share it."""
+    if measured.concurrent(case_id) > 1 and np.unique(trials.trial).size < trials.size:
+        parts = trials.part
+        if parts is None or np.unique(parts).size < LEAST_PARTS:
+            return trials.trial
+    return trials.part
+
+
+def _sizes(predicted: Results, measured: Results, case_id: str, tests: int) -> list[Bytes]:
+    return [
+        one
+        for metric in BYTES
+        if (
+            one := compare_bytes(
+                metric,
+                predicted.distribution(case_id, metric),
+                measured.distribution(case_id, metric),
+                tests,
+            )
+        )
+    ]
+
+
+def _computing_share(predicted: Results, case_id: str, theirs: Distribution) -> float:
+    """The share of the measured median that the ends compute, 0 to 1: all of it without delay, and
+    what the prediction says of its null model with it."""
+    models = predicted.strata(case_id)
+    if not predicted.cases[case_id].get("rtt_ns"):
+        return 1.0
+    median = theirs.quantile(0.5)
+    if models is None or not median or not math.isfinite(median):
+        return 0.0
+    return min(1.0, models.null_models.computing_ns / median)
+
+
+def _sittings_ns(measured: Results, case_id: str, trials: Trials) -> dict[str, float]:
+    """By how much a quantile's distance from the median differs between the sittings of a case; 0
+    of one sitting."""
+    parts = measured.parts(case_id)
+    if trials.part is None or len({part.sitting for part in parts}) < 2:
+        return dict.fromkeys(SPREADS, 0.0)
+    of = np.array([part.sitting for part in parts])[trials.part]
+    found = {}
+    for name in SPREADS:
+        each = [
+            quantile(values, _quantile_of(name)) - quantile(values, 0.5)
+            for values in (trials.values[of == sitting] for sitting in np.unique(of))
+        ]
+        found[name] = max(each) - min(each) if all(map(math.isfinite, each)) else 0.0
+    return found
+
+
+def _strata_rows(
+    predicted: Results, measured: Results, case_id: str, trials: Trials, gate: Gate
+) -> tuple[list[Row], str]:
+    """Gates on strata, or why there are none."""
+    ours = predicted.strata(case_id)
+    if ours is None or not ours.trials:
+        return [], "the prediction has no strata"
+    own = measured.strata(case_id)
+    theirs = strata.of_trials(trials) if own is None else strata.of_prediction(own)
+    if theirs is None:
+        return [], "SYN timeouts and retransmissions were not measured"
+    n = float(trials.size) if own is None else own.trials
+    return strata.strata_rows(ours, theirs, n, gate), ""
+
+
+def _without_verdict(row: Row, why: str) -> Row:
+    return replace(row, verdict=None, no_statement=why, trials_needed=None)
 
 
 def _case_verdict(rows: Sequence[Row], sizes: Sequence[Bytes]) -> Verdict | None:
@@ -289,63 +409,27 @@ def common_limit(ours: Distribution, theirs: Distribution) -> float:
 
 def _rows(
     metric: str,
-    ours: Distribution,
-    theirs: Distribution,
+    found: Halves,
     gates: dict[str, Gate],
-    limit: float,
+    computing_share: float,
     rng: np.random.Generator,
-) -> Sequence[Row]:
-    if not ours.values.size or not theirs.values.size:
+) -> list[Row]:
+    """All statistics of a metric."""
+    if not found.ours.values.size or not found.theirs.values.size:
         return []
-    if not gates:
-        limit = common_limit(ours, theirs)
-    rows = []
+    rows: list[Row] = []
     for statistic, p in STATISTICS.items():
+        gate = gates.get(statistic)
         if p is None:
-            values = ours.mean(limit), theirs.mean(limit)
-            interval = stats.mean_difference(ours, theirs, rng, limit)
+            rows.append(mean_row(metric, found, gate, computing_share, rng))
         else:
-            values = ours.quantile(p), theirs.quantile(p)
-            interval = stats.quantile_difference(ours, theirs, p, rng)
-        rows.append(_row(metric, statistic, values, interval, gates.get(statistic), theirs))
+            rows += quantile_rows(metric, statistic, p, found, gate, computing_share, rng)
     return rows
 
 
-def _row(
-    metric: str,
-    statistic: str,
-    values: tuple[float, float],
-    interval: Interval,
-    gate: Gate | None,
-    theirs: Distribution,
-) -> Row:
-    predicted, measured = values
-    difference = predicted - measured
-    p = STATISTICS[statistic]
-    on_edge = p is not None and _on_edge(theirs, p)
-    row = Row(metric, statistic, predicted, measured, difference, interval, on_edge=on_edge)
-    if gate is None:
-        return row
-    row = replace(row, gate=gate.text())
-    if p is not None and math.isinf(predicted) and math.isinf(measured):
-        return replace(row, no_statement=stats.failures_reach(p) + " in both halves")
-    # Where failures reach the measured quantile it has no value to take a share of.
-    width = gate.width_ns(measured if math.isfinite(measured) else predicted)
-    if gate.is_too_wide(measured):
-        return replace(row, width=width, no_statement=TOO_WIDE)
-    verdict = judge(interval, width)
-    needed = None
-    if verdict is Verdict.UNDECIDED:
-        needed = trials_needed(interval, difference, width, theirs.independent)
-        if p is not None and needed is None and theirs.independent < stats.least_trials(p):
-            needed = stats.least_trials(p)
-    return replace(row, width=width, verdict=verdict, trials_needed=needed)
-
-
-def _on_edge(distribution: Distribution, p: float) -> bool:
-    """Whether a tenth of the value lies between the ends of the quantile's interval."""
-    low, high = stats.quantile_interval(distribution, p)
-    return high - low > 0.1 * distribution.quantile(p)
+def _quantile_of(statistic: str) -> float:
+    """0.95 for `p95`."""
+    return int(statistic[1:]) / 100.0
 
 
 def _seed(study_seed: object, case_id: str) -> int:

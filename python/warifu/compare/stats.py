@@ -7,7 +7,7 @@ depends on the unit.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,16 +74,39 @@ def share_interval(count: float, n: float) -> Interval:
     return Interval(low, high)
 
 
+class RankError(Protocol):
+    """The standard error of a quantile's rank as a share, and the freedom with which it is known
+    (`warifu.compare.power.Error`)."""
+
+    @property
+    def of(self) -> float:
+        """The error, 0 to 1."""
+
+    @property
+    def freedom(self) -> float:
+        """Infinite where the error is known."""
+
+
 def quantile_difference(
-    predicted: Distribution, measured: Distribution, p: float, rng: np.random.Generator
+    predicted: Distribution,
+    measured: Distribution,
+    p: float,
+    rng: np.random.Generator,
+    rank: RankError | None = None,
 ) -> Interval:
     """The interval of predicted minus measured ``p`` quantile.
 
-    Each half's rank is drawn from its binomial law; the ends take the neighbouring order
-    statistic outwards, so ties and gaps make the interval wider, never narrower.
+    Each half's rank is drawn from its binomial law, the measured one's from Student's where its
+    error comes from the parts of a measurement; the ends take the neighbouring order statistic
+    outwards, so ties and gaps make the interval wider, never narrower.
     """
     below_p = rng.binomial(predicted.independent, p, REPLICATES).astype(np.float64)
-    below_m = rng.binomial(measured.independent, p, REPLICATES).astype(np.float64)
+    n = measured.independent
+    if rank is None or not np.isfinite(rank.freedom):
+        below_m = rng.binomial(n, p, REPLICATES).astype(np.float64)
+    else:
+        off = rank.of * rng.standard_t(rank.freedom, REPLICATES)
+        below_m = np.clip(np.round((p + off) * n), 0.0, n)
     p_low, p_high = _quantile_draws(predicted, p, below_p)
     m_low, m_high = _quantile_draws(measured, p, below_m)
     with np.errstate(invalid="ignore"):

@@ -12,16 +12,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from warifu.compare.conditions import Conditions
 from warifu.compare.exact import Bytes
 from warifu.compare.gates import Verdict
-from warifu.compare.join import CaseComparison, Comparison, Row
+from warifu.compare.join import CaseComparison, Comparison
+from warifu.compare.null_models import Beside
+from warifu.compare.rows import Row
 from warifu.compare.stats import Distance, Interval
 from warifu.files import RESULTS_BYTES, FileRefused, read_text, replace_text
 from warifu.printable import lone_surrogate
 from warifu.results import MEASURED, PREDICTED, ResultsError, read_manifest
 
 FILE_NAME = "comparison.json"
-VERSION = 7
+VERSION = 8
 
 
 def save(comparison: Comparison, folder: Path) -> Path:
@@ -72,8 +75,9 @@ def _case(raw: dict[str, Any]) -> CaseComparison:
     raw["rows"] = [
         Row(
             **{
-                **{key: _number(value) for key, value in row.items() if key in _FLOATS},
-                **{key: value for key, value in row.items() if key not in _FLOATS},
+                **row,
+                **{key: _number(row[key]) for key in _FLOATS},
+                "width": None if row["width"] is None else _number(row["width"]),
                 "interval": Interval(*map(_number, row["interval"])),
                 "verdict": _verdict(row["verdict"]),
             }
@@ -88,6 +92,11 @@ def _case(raw: dict[str, Any]) -> CaseComparison:
     gap, level = raw["kolmogorov"]
     raw["kolmogorov"] = (_number(gap), _number(level))
     raw["limit"] = _number(raw["limit"])
+    raw["conditions"] = Conditions(**raw["conditions"])
+    raw["null_models"] = [
+        Beside(one.pop("model"), one.pop("statistic"), **{key: _number(one[key]) for key in one})
+        for one in raw["null_models"]
+    ]
     raw["verdict"] = _verdict(raw["verdict"])
     return CaseComparison(**raw)
 

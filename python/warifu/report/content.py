@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from warifu.compare.join import Comparison
 from warifu.compare.require import Judged
-from warifu.report import summaries
+from warifu.report import accuracy
 from warifu.results import Results, Timelines, weakest
 
 #: A page shows this many cases as pictures; more cannot be told apart by eye.
@@ -54,7 +54,7 @@ class Content:
         if self.comparison is not None:
             ranked = sorted(
                 self.comparison.cases,
-                key=lambda case: max(summaries.badness(case, row) for row in case.rows),
+                key=lambda case: max(accuracy.badness(case, row) for row in case.rows),
                 reverse=True,
             )
             return [case.case_id for case in ranked[:PICTURES]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from warifu.compare.gates import RULE
 from warifu.compare.join import STATISTICS, CaseComparison, Comparison
+from warifu.report import accuracy, markup, stages, summaries, tables
 from warifu.report import inputs as inputs_room
-from warifu.report import markup, stages, summaries, tables
 from warifu.report.answer_section import deadlines
 from warifu.report.charts import Band, cdf
 from warifu.report.content import Content
@@ -119,11 +119,11 @@ def errors(content: Content) -> str:
     lead = "".join(map(markup.paragraph, validation(content)))
     if comparison is None:
         return markup.section("validation", "How far to believe this", lead)
-    judged = summaries.comparison_table(comparison, worst_first=True, judged_only=True)
-    every = summaries.comparison_table(comparison)
-    notes = list(summaries.special_notes(comparison))
+    judged = accuracy.comparison_table(comparison, worst_first=True, judged_only=True)
+    every = accuracy.comparison_table(comparison)
+    notes = list(accuracy.special_notes(comparison))
     failed = [case for case in comparison.cases if case.failed_measured or case.failed_predicted]
-    overview = summaries.overview_table(comparison)
+    overview = accuracy.overview_table(comparison)
     body = (
         lead
         + _two_errors(comparison)
@@ -132,6 +132,7 @@ def errors(content: Content) -> str:
         + markup.table(
             judged, "Times in ms; difference is predicted minus measured.", tables.PAGE_ROWS
         )
+        + _conditions(comparison)
         + markup.paragraph(RULE)
         + (markup.bullets(notes) if notes else "")
         + (markup.paragraph(f"Cases with failed connections: {len(failed)}.") if failed else "")
@@ -143,7 +144,7 @@ def errors(content: Content) -> str:
         + markup.folded(
             "Distance of whole distributions",
             markup.table(
-                summaries.distance_table(comparison),
+                accuracy.distance_table(comparison),
                 "A perfect prediction stays below `by chance below` in 95 % of such runs.",
             ),
         )
@@ -151,11 +152,25 @@ def errors(content: Content) -> str:
     return markup.section("validation", "How far to believe this", body)
 
 
+def _conditions(comparison: Comparison) -> str:
+    """Null models beside the prediction, and how the cells were measured."""
+    nulls = accuracy.null_table(comparison)
+    shown = ""
+    if nulls.cells:
+        caption = "A prediction without a simulator beside ours; errors in ms."
+        shown = markup.table(nulls, caption, tables.PAGE_ROWS) + markup.bullets(nulls.notes)
+    how = accuracy.conditions_table(comparison)
+    return shown + markup.folded(
+        "How each cell was measured",
+        markup.table(how, "Parts, rejections, other work.") + markup.bullets(how.notes),
+    )
+
+
 def _by_phase(comparison: Comparison) -> str:
     """Empty where no case has phases."""
     if not any(case.phases for case in comparison.cases):
         return ""
-    table = summaries.phase_table(comparison)
+    table = accuracy.phase_table(comparison)
     return markup.folded(
         "By phase: where the difference comes from",
         markup.table(table, "Mean difference in ms (95 % interval)."),
@@ -163,7 +178,7 @@ def _by_phase(comparison: Comparison) -> str:
 
 
 def _two_errors(comparison: Comparison) -> str:
-    engine = summaries.verdict_sentence(comparison)
+    engine = accuracy.verdict_sentence(comparison)
     return (
         '<div class="error-kinds"><div><h3>Engine error</h3><p>'
         "Prediction against real programs and the running kernel over the emulated link: "

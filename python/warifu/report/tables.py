@@ -8,16 +8,18 @@ from typing import Any
 
 from warifu.compare.join import Comparison
 from warifu.compare.require import Judged, judge_all, requirements
-from warifu.report.figures import count, number
-from warifu.report.inputs import inputs_table
-from warifu.report.requirements import requirement_table
-from warifu.report.summaries import (
+from warifu.report.accuracy import (
     comparison_table,
+    conditions_table,
     distance_table,
-    half_table,
+    null_table,
     overview_table,
     phase_table,
 )
+from warifu.report.figures import count, number
+from warifu.report.inputs import inputs_table
+from warifu.report.requirements import requirement_table
+from warifu.report.summaries import half_table
 from warifu.report.table import Column, Table
 from warifu.results import Results, ResultsError, halves, interruptions
 
@@ -41,6 +43,8 @@ def report_tables(folder: Path, comparison: Comparison | None) -> list[Table]:
         tables += [
             overview_table(comparison),
             comparison_table(comparison, worst_first=True),
+            null_table(comparison),
+            conditions_table(comparison),
             distance_table(comparison),
         ]
         if any(case.phases for case in comparison.cases):

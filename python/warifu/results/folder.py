@@ -33,6 +33,9 @@ from warifu.results.manifest import (
     read_manifest,
     what_of,
 )
+from warifu.results.parts import Part, parts_of
+from warifu.results.strata import StrataOfCase, read_strata
+from warifu.results.trials import Trials, trials_of
 from warifu.results.version_1 import POLARS_TYPES, upgraded
 
 FAILED = "connection.failed"
@@ -70,6 +73,7 @@ class Results:
     _frames: dict[str, pl.DataFrame] = field(default_factory=dict, repr=False)
     _labels: dict[str, str] = field(default_factory=dict, repr=False)
     _boards: Boards | None = field(default=None, repr=False)
+    _strata: Mapping[str, StrataOfCase] | None = field(default=None, repr=False)
 
     @staticmethod
     def open(path: Path | str) -> Results:
@@ -206,6 +210,22 @@ class Results:
         device's assumed figures allow. None for a case whose boards are all alike, and for a metric
         of which that is not known."""
         return self._on_boards().get(case_id, {}).get(metric or self.whole(case_id))
+
+    def strata(self, case_id: str) -> StrataOfCase | None:
+        """A predicted case's connections by what their clients know of losses; None where that is
+        not known."""
+        if self._strata is None:
+            self._strata = read_strata(self.path, self.manifest)
+        return self._strata.get(case_id)
+
+    def trials(self, case_id: str, metric: str | None = None) -> Trials:
+        """The single trials of a case, by the whole time or another; each with its part."""
+        frame = self.rows(case_id).filter(pl.col("stage").is_null())
+        return trials_of(frame, metric or self.whole(case_id), parts_of(self.manifest, case_id))
+
+    def parts(self, case_id: str) -> list[Part]:
+        """The parts that a case was measured in; none where that is not known."""
+        return parts_of(self.manifest, case_id)
 
     def has_boards(self, case_id: str | None = None) -> bool:
         """Whether the boards of a case, or of any, differ."""

@@ -1,0 +1,540 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The tables of a comparison: what is judged, and how far apart the halves are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from warifu.compare.exact import Bytes
+from warifu.compare.gates import Verdict, worst
+from warifu.compare.join import NOT_JUDGED, STATISTICS, CaseComparison, Comparison
+from warifu.compare.rows import Row
+from warifu.compare.stats import Interval
+from warifu.report.figures import (
+    count,
+    ms,
+    ms_with,
+    number,
+    percent,
+    signed_ms_with,
+    span,
+)
+from warifu.report.summaries import names
+from warifu.report.table import Column, Table, Value
+
+#: A share in percent is formatted as a time of so many ns would be in ms.
+_PERCENT = 1e8
+
+
+def overview_table(comparison: Comparison) -> Table:
+    """One row a case: how far off each figure is, in percent of the measured one."""
+    table = Table(
+        f"{comparison.study}: predicted against measured, {_judged(comparison)}",
+        [
+            Column("case", number=False),
+            Column("verdict", number=False),
+            *(Column(_name(statistic)) for statistic in STATISTICS),
+            Column("W1 in ms"),
+            Column("bytes", number=False),
+            Column("pass"),
+            Column("fail"),
+            Column("undecided"),
+            Column(NOT_JUDGED),
+            Column("n"),
+            Column("failed"),
+        ],
+    )
+    order = (Verdict.PASS, Verdict.FAIL, Verdict.UNDECIDED, NOT_JUDGED)
+    for case in comparison.cases:
+        rows = {
+            row.statistic: row
+            for row in case.rows
+            if row.metric == case.metric and row.statistic in STATISTICS
+        }
+        bytes_verdict = worst([one.verdict for one in case.bytes])
+        exact = {Verdict.PASS: "exact", Verdict.FAIL: "differ", None: "-"}
+        record: dict[str, Value] = {"case_id": case.case_id, "label": case.label}
+        record |= {"metric": case.metric, "verdict": str(case.verdict) if case.verdict else None}
+        for one, row in rows.items():
+            record |= {f"{one}_predicted_ns": row.predicted, f"{one}_measured_ns": row.measured}
+            record |= {f"{one}_difference_ns": row.difference, f"{one}_low_ns": row.interval.low}
+            record |= {f"{one}_high_ns": row.interval.high, f"{one}_relative": row.relative}
+        table.add(
+            [
+                case.label,
+                str(case.verdict or NOT_JUDGED),
+                *(_relative(rows[one]) if one in rows else "-" for one in STATISTICS),
+                ms(case.wasserstein.value, case.wasserstein.interval),
+                exact.get(bytes_verdict, "undecided"),
+                *(count(case.gates[one]) for one in order),
+                count(case.n_measured),
+                count(case.failed_measured),
+            ],
+            record
+            | {f"gates_{name.replace(' ', '_')}": of for name, of in case.gates.items()}
+            | {
+                "not_judged": case.not_judged or None,
+                "wasserstein_ns": case.wasserstein.value,
+                "bytes_verdict": str(bytes_verdict) if bytes_verdict else None,
+                "n_predicted": case.n_predicted,
+                "n_measured": case.n_measured,
+                "failed_predicted": case.failed_predicted,
+                "failed_measured": case.failed_measured,
+            },
+        )
+    predicted = sorted({case.n_predicted for case in comparison.cases})
+    table.notes.append(
+        "Predicted minus measured in percent of measured, with the 95 % interval; pass, fail, "
+        "undecided and not judged count gates; W1 is the "
+        "Wasserstein-1 distance; n and failed are measured connections, beside "
+        f"{span(predicted[0], predicted[-1])} predicted."
+    )
+    table.notes[:0] = [gates_sentence(comparison), *_not_judged(comparison)]
+    table.notes[:0] = comparison.interrupted
+    # Beside the verdicts, not only in the machine's table: they may be the contention's.
+    table.notes += [f"Warning from the measurement: {one}." for one in comparison.warnings]
+    return table
+
+
+def gates_sentence(comparison: Comparison) -> str:
+    """How many gates there are, how many of them were judged, and how."""
+    gates = comparison.gates
+    open_ones = gates[NOT_JUDGED]
+    judged = sum(gates.values()) - open_ones
+    if not judged + open_ones:
+        return "No case has a gate."
+    counts = ", ".join(
+        f"{gates[one]} {one}" for one in (Verdict.PASS, Verdict.FAIL, Verdict.UNDECIDED)
+    )
+    said = f"{judged} of {judged + open_ones} gates are judged: {counts}"
+    return f"{said}; {open_ones} are not judged."
+
+
+def _not_judged(comparison: Comparison) -> Iterable[str]:
+    """Which cases are not judged at all, and what there was nothing to compare of."""
+    whys = dict.fromkeys(case.not_judged for case in comparison.cases if case.not_judged)
+    for why in whys:
+        cases = [case.label for case in comparison.cases if case.not_judged == why]
+        yield f"Not judged: {why} ({'; '.join(cases) or 'the only case'})."
+    missing = dict.fromkeys(one for case in comparison.cases for one in case.missing)
+    for what in missing:
+        of = sum(what in case.missing for case in comparison.cases)
+        yield f"Without gates for lack of data in {of} of {len(comparison.cases)} cases: {what}."
+
+
+def _judged(comparison: Comparison) -> str:
+    return names(case.metric for case in comparison.cases)
+
+
+def _relative(row: Row) -> str:
+    if not row.measured or not math.isfinite(row.measured):
+        return "-"
+    low, high = row.interval.low / row.measured, row.interval.high / row.measured
+    half = max(row.relative - low, high - row.relative)
+    if not math.isfinite(half):
+        return f"{percent(row.relative)} (open)"
+    ends = f"{percent(low, half)} to {percent(high, half)}".replace(" %", "")
+    return f"{percent(row.relative, half)} ({ends})"
+
+
+def _name(statistic: str) -> str:
+    words = (word.upper() if word[1:].isdigit() else word for word in statistic.split(" "))
+    return " ".join(words)
+
+
+def comparison_table(
+    comparison: Comparison, worst_first: bool = False, judged_only: bool = False
+) -> Table:
+    """Every figure of every case, with the difference, its interval and the verdict."""
+    table = Table(
+        f"{comparison.study}: predicted - measured, {_judged(comparison)} in ms",
+        [
+            Column("case", number=False),
+            Column("figure", number=False),
+            Column("predicted"),
+            Column("measured"),
+            Column("difference (95 % interval)"),
+            Column("relative"),
+            Column("gate"),
+            Column("verdict", number=False),
+            Column("n"),
+            Column("remark", number=False),
+        ],
+    )
+    items: list[tuple[CaseComparison, Row | Bytes]] = []
+    for case in comparison.cases:
+        rows = (row for row in case.rows if row.metric == case.metric)
+        items += [(case, row) for row in rows if row.gate is not None or not judged_only]
+        items += [(case, one) for one in case.bytes if case.bytes_gated or not judged_only]
+    if worst_first:
+        items.sort(key=lambda item: badness(*item), reverse=True)
+    for case, one in items:
+        if isinstance(one, Row):
+            _comparison_row(table, case, one)
+        else:
+            _byte_row(table, case, one)
+    table.notes = list(comparison_notes(comparison))
+    return table
+
+
+def badness(case: CaseComparison, one: Row | Bytes) -> tuple[int, float]:
+    """Sorts the worst first: by verdict, then by the difference as a share of its gate."""
+    order = {Verdict.FAIL: 3, Verdict.UNDECIDED: 2, Verdict.PASS: 1}
+    if isinstance(one, Bytes):
+        return (order[one.verdict] if case.bytes_gated else 0), 0.0
+    if one.verdict is None or not one.width:
+        return 0, abs(one.relative) if math.isfinite(one.relative) else math.inf
+    return order[one.verdict], abs(one.difference) / one.width
+
+
+def _comparison_row(table: Table, case: CaseComparison, row: Row) -> None:
+    half = row.interval.half_width / row.measured if row.measured else math.nan
+    remark = row.no_statement
+    if row.trials_needed:
+        remark += f": needs about {count(_roughly(row.trials_needed))}"
+    if row.verdict is Verdict.UNDECIDED:
+        remark = "the difference is near the gate"
+    table.add(
+        [
+            case.label,
+            _name(row.statistic),
+            _as_exact_as(row.predicted, row),
+            _as_exact_as(row.measured, row),
+            _difference(row),
+            percent(row.relative, half),
+            row.gate or "-",
+            _verdict(row) or "-",
+            count(case.n_measured),
+            remark,
+        ],
+        {
+            "case_id": case.case_id,
+            "label": case.label,
+            "metric": row.metric,
+            "statistic": row.statistic,
+            "n_predicted": case.n_predicted,
+            "n_measured": case.n_measured,
+            "failed_predicted": case.failed_predicted,
+            "failed_measured": case.failed_measured,
+            **_record(row),
+            "relative": row.relative,
+            "gate": row.gate,
+            "verdict": _verdict(row),
+            "no_statement": row.no_statement or None,
+            "trials_needed": row.trials_needed,
+            "on_edge": row.on_edge,
+            "wasserstein_ns": case.wasserstein.value,
+            "wasserstein_low_ns": case.wasserstein.interval.low,
+            "wasserstein_high_ns": case.wasserstein.interval.high,
+            "wasserstein_chance_ns": case.wasserstein.chance,
+            "ks": case.kolmogorov[0],
+            "ks_chance": case.kolmogorov[1],
+            "evidence_predicted": case.evidence_predicted,
+            "evidence_measured": case.evidence_measured,
+        },
+    )
+
+
+def _record(row: Row) -> dict[str, Value]:
+    """Its figures for programs: times in ns, shares from 0 to 1."""
+    figures = {
+        "predicted": row.predicted,
+        "measured": row.measured,
+        "difference": row.difference,
+        "low": row.interval.low,
+        "high": row.interval.high,
+        "gate": row.width,
+    }
+    end = "_ns" if row.unit == "ns" else "_share"
+    return {f"{name}{end}": value for name, value in figures.items()}
+
+
+def _difference(row: Row) -> str:
+    if math.isnan(row.difference):
+        return "-"
+    if row.unit == "ns":
+        return signed_ms_with(row.difference, row.interval)
+    low, high = (end * _PERCENT for end in row.interval)
+    return signed_ms_with(row.difference * _PERCENT, Interval(low, high)) + " points"
+
+
+def _verdict(row: Row) -> str | None:
+    if row.no_statement:
+        return NOT_JUDGED
+    return None if row.verdict is None else str(row.verdict)
+
+
+def _roughly(trials: int) -> int:
+    """Two digits are as much as an extrapolation is worth."""
+    return int(float(f"{trials:.1e}"))
+
+
+def _as_exact_as(value: float, row: Row) -> str:
+    if row.unit != "ns":
+        width = row.interval.half_width
+        ends = Interval((value - width) * _PERCENT, (value + width) * _PERCENT)
+        return f"{ms(value * _PERCENT, ends)} %"
+    if not math.isfinite(row.interval.half_width):
+        return ms(value)
+    half = Interval(value - row.interval.half_width, value + row.interval.half_width)
+    return ms(value, half)
+
+
+def _byte_row(table: Table, case: CaseComparison, one: Bytes) -> None:
+    gate = "exact" if case.bytes_gated else "-"
+    verdict = str(one.verdict) if case.bytes_gated else "-"
+    remark = "" if one.verdict is Verdict.PASS else one.reason
+    who = "B sent" if one.metric == "bytes.client_sent" else "B received"
+    cells = [case.label, who, one.predicted, one.measured, "-", "-", gate, verdict]
+    table.add(
+        [*cells, count(case.n_measured), remark],
+        {
+            "case_id": case.case_id,
+            "label": case.label,
+            "metric": one.metric,
+            "statistic": "exact",
+            "predicted": one.predicted,
+            "measured": one.measured,
+            "verdict": str(one.verdict) if case.bytes_gated else None,
+            "reason": one.reason,
+        },
+    )
+
+
+def distance_table(comparison: Comparison) -> Table:
+    """How far apart the whole distributions are, beside what chance alone does."""
+    table = Table(
+        f"{comparison.study}: distance of the distributions",
+        [
+            Column("case", number=False),
+            Column("n measured"),
+            Column("failed"),
+            Column("Wasserstein-1 in ms (95 % interval)"),
+            Column("by chance below"),
+            Column("largest CDF gap"),
+            Column("by chance below"),
+        ],
+    )
+    table.notes.append(
+        "A distance is never negative, so noise alone makes it positive: `by chance below` is "
+        "what a perfect prediction stays below in 95 % of such runs. Not judged."
+    )
+    for case in comparison.cases:
+        distance, (gap, level) = case.wasserstein, case.kolmogorov
+        table.add(
+            [
+                case.label,
+                count(case.n_measured),
+                count(case.failed_measured),
+                ms_with(distance.value, distance.interval),
+                ms(distance.chance),
+                number(gap, 3),
+                number(level, 3),
+            ],
+            {
+                "case_id": case.case_id,
+                "label": case.label,
+                "wasserstein_ns": distance.value,
+                "wasserstein_low_ns": distance.interval.low,
+                "wasserstein_high_ns": distance.interval.high,
+                "wasserstein_chance_ns": distance.chance,
+                "ks": gap,
+                "ks_chance": level,
+            },
+        )
+    return table
+
+
+def phase_table(comparison: Comparison) -> Table:
+    """In which part of a connection the halves differ, and by how much after it: the mean of each,
+    per case."""
+    phases = list(dict.fromkeys(phase for case in comparison.cases for phase in case.phases))
+    phases += dict.fromkeys(metric for case in comparison.cases for metric in case.later)
+    table = Table(
+        f"{comparison.study}: mean difference by phase, predicted - measured in ms (95 % interval)",
+        [Column("case", number=False), *(Column(phase) for phase in phases)],
+    )
+    for case in comparison.cases:
+        rows = [case.row("mean", phase) for phase in phases]
+        record: dict[str, Value] = {"case_id": case.case_id, "label": case.label}
+        for row in rows:
+            if row is not None:
+                record |= {f"{row.metric}_difference_ns": row.difference}
+                record |= {f"{row.metric}_low_ns": row.interval.low}
+                record |= {f"{row.metric}_high_ns": row.interval.high}
+        cells = [
+            "-" if row is None else signed_ms_with(row.difference, row.interval) for row in rows
+        ]
+        table.add([case.label, *cells], record)
+    return table
+
+
+def comparison_notes(comparison: Comparison) -> Iterable[str]:
+    """What a reader of the comparison must know: the rule, the two errors, what is special."""
+    yield comparison.rule
+    yield gates_sentence(comparison)
+    yield (
+        f"Engine error: {verdict_sentence(comparison)} Field error: none yet, nothing here was "
+        "measured on a real device or network."
+    )
+    yield from special_notes(comparison)
+
+
+def special_notes(comparison: Comparison) -> Iterable[str]:
+    """What is special about this comparison: failures, edges, what was not compared, the runs."""
+    failed = sum(case.failed_measured for case in comparison.cases)
+    if failed:
+        yield (
+            f"{count(failed)} measured connections failed. They count as later than every other; "
+            "means are then of times up to the latest one seen, in both halves."
+        )
+    if any(row.unit == "1" and "P" in _name(row.statistic) for row in _gated(comparison)):
+        yield (
+            "Some quantiles lie where the distribution jumps (a timer's edge): there a small error "
+            "of a probability moves the quantile far, and the share of later connections is judged."
+        )
+    for labels, half in (
+        (comparison.only_predicted, "predicted"),
+        (comparison.only_measured, "measured"),
+    ):
+        if labels:
+            some = "; ".join(labels[:3])
+            yield f"Only {half}, so not compared: {len(labels)} cases ({some} ...)."
+    yield f"Predicted by {comparison.predicted_run}, measured by {comparison.measured_run}."
+
+
+def verdict_sentence(comparison: Comparison) -> str:
+    """The verdict in a sentence."""
+    judged = [case for case in comparison.cases if case.verdict is not None]
+    if not judged:
+        return "no case has a gate."
+    words = [
+        f"{comparison.count(verdict)} {word}"
+        for verdict, word in (
+            (Verdict.PASS, "pass"),
+            (Verdict.FAIL, "fail"),
+            (Verdict.UNDECIDED, "undecided"),
+        )
+        if comparison.count(verdict)
+    ]
+    return f"of {len(judged)} judged cases {', '.join(words)}."
+
+
+def _gated(comparison: Comparison) -> Iterable[Row]:
+    return (row for case in comparison.cases for row in case.rows if row.gate is not None)
+
+
+def null_table(comparison: Comparison) -> Table:
+    """Our errors beside those of predictions that need no simulator."""
+    table = Table(
+        f"{comparison.study}: null models beside the prediction, errors in ms",
+        [
+            Column("case", number=False),
+            Column("figure", number=False),
+            Column("model", number=False),
+            Column("it predicts"),
+            Column("its error"),
+            Column("our error"),
+            Column("ours is", number=False),
+        ],
+    )
+    beaten = total = 0
+    for case in comparison.cases:
+        for one in case.null_models:
+            total += 1
+            beaten += one.our_worst_ns < abs(one.error_ns)
+            table.add(
+                [
+                    case.label,
+                    _name(one.statistic),
+                    one.model,
+                    ms(one.predicted_ns),
+                    _signed_ms(one.error_ns),
+                    _signed_ms(one.our_error_ns),
+                    one.verdict,
+                ],
+                {
+                    "case_id": case.case_id,
+                    "label": case.label,
+                    "statistic": one.statistic,
+                    "model": one.model,
+                    "model_ns": one.predicted_ns,
+                    "model_error_ns": one.error_ns,
+                    "our_error_ns": one.our_error_ns,
+                    "our_worst_ns": one.our_worst_ns,
+                    "times_nearer": one.times_nearer,
+                    "verdict": one.verdict,
+                },
+            )
+    table.notes.append(
+        f"k is the number of round trips until the response without loss. The prediction is nearer "
+        f"in {beaten} of {total} rows, by more than the noise of the trials."
+        if total
+        else "The prediction has no null models: run `warifu predict` again."
+    )
+    return table
+
+
+def _signed_ms(value_ns: float) -> str:
+    return signed_ms_with(value_ns, Interval(value_ns, value_ns)).partition(" (")[0]
+
+
+def conditions_table(comparison: Comparison) -> Table:
+    """How each cell was measured, and what was replayed of it."""
+    table = Table(
+        f"{comparison.study}: how the cells were measured",
+        [
+            Column("case", number=False),
+            Column("parts"),
+            Column("sittings"),
+            Column("rejected parts"),
+            Column("latest start in ms"),
+            Column("server busy"),
+            Column("other work"),
+            Column("replayed"),
+            Column("divergent"),
+            Column("remark", number=False),
+        ],
+    )
+    for case in comparison.cases:
+        how = case.conditions
+        late = how.start_late_ns
+        table.add(
+            [
+                case.label,
+                count(how.parts) if how.parts else "-",
+                count(how.sittings) if how.parts else "-",
+                count(how.rejected),
+                "-" if late is None else ms(late),
+                _share(how.server_busy),
+                _share(how.others),
+                count(case.replayed) if case.replayed else "-",
+                count(case.divergent) if case.replayed else "-",
+                case.not_judged,
+            ],
+            {
+                "case_id": case.case_id,
+                "label": case.label,
+                "parts": how.parts,
+                "sittings": how.sittings,
+                "rejected_parts": how.rejected,
+                "start_late_ns": late,
+                "server_busy": how.server_busy,
+                "others": how.others,
+                "others_max": how.others_max,
+                "replayed": case.replayed,
+                "divergent": case.divergent,
+                "not_judged": case.not_judged or None,
+            },
+        )
+    table.notes.append(
+        "Parts lie minutes apart, and their differences give the intervals. Rejected parts were "
+        "rejected before their results were seen, and measured again. Divergent connections, in "
+        "which one half sent a packet that the other did not, are among the replayed."
+    )
+    return table
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{number(value * 100.0, 1)} %"

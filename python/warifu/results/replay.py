@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Reading and writing `replay.json`: measured connections, each simulated once more with the fates
+that its packets met on the link.
+
+It lies beside the two halves that it is of, and names both runs. A case's lists have an entry for
+each connection; `replayed_ns` is null where the replay came to nothing. Divergent connections, in
+which one half sent a packet that the other did not, are marked and never left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warifu.files import RESULTS_BYTES, FileRefused, read_text, replace_text
+from warifu.printable import clipped, printable
+from warifu.results.distribution import Floats
+from warifu.results.manifest import ResultsDamaged, refuse_elsewhere
+
+FILE_NAME = "replay.json"
+VERSION = 1
+_LISTS = ("trials", "part", "replayed_ns", "measured_ns", "same_sequence", "divergent")
+#: Thirty years: no connection takes longer.
+_MOST = 10**18
+
+
+@dataclass(frozen=True)
+class ReplayOfCase:
+    """The replayed connections of a case, an entry of each array for one."""
+
+    trials: NDArray[np.int64]
+    #: The part of the measurement in which each was measured.
+    part: NDArray[np.int64]
+    #: Infinite where the replay came to nothing.
+    replayed_ns: Floats
+    measured_ns: Floats
+    #: Whether both halves sent the same segments again, in the same order.
+    same_sequence: NDArray[np.bool_]
+    #: Whether one half sent a packet that the other did not.
+    divergent: NDArray[np.bool_]
+
+
+def read_replay(folder: Path, predicted_run: str, measured_run: str) -> Mapping[str, ReplayOfCase]:
+    """By case id; empty where nothing was replayed.
+
+    Raises ResultsDamaged for a file that is none, and for one of other runs.
+    """
+    file = folder / FILE_NAME
+    try:
+        refuse_elsewhere(folder, file)
+        value = json.loads(read_text(file, RESULTS_BYTES))
+    except FileNotFoundError:
+        return {}
+    except (FileRefused, OSError, ValueError, RecursionError) as error:
+        what = str(error) if isinstance(error, FileRefused) else "cannot be read as JSON"
+        raise _not_usable(file, what) from None
+    match value:
+        case {
+            "version": int(version),
+            "predicted_run": str(predicted),
+            "measured_run": str(measured),
+            "cases": dict(cases),
+        }:
+            pass
+        case _:
+            raise _not_usable(file, "has no version, predicted_run, measured_run or cases")
+    if version != VERSION:
+        raise _not_usable(file, f"version is {clipped(str(version))}: expected {VERSION}")
+    if (predicted, measured) != (predicted_run, measured_run):
+        of, here = (
+            f"{clipped(printable(one))} and {clipped(printable(other))}"
+            for one, other in ((predicted, measured), (predicted_run, measured_run))
+        )
+        raise _not_usable(file, f"is of the runs {of}, but the halves beside it are {here}")
+    return {case_id: _case(file, one, f"cases.{case_id}") for case_id, one in cases.items()}
+
+
+def write_replay(
+    folder: Path, predicted_run: str, measured_run: str, cases: Mapping[str, ReplayOfCase]
+) -> Path:
+    """Writes it beside the halves, whole or not at all; `replayed_ns` that is infinite as null."""
+    plain = {
+        case_id: {
+            "trials": one.trials.tolist(),
+            "part": one.part.tolist(),
+            "replayed_ns": [int(ns) if np.isfinite(ns) else None for ns in one.replayed_ns],
+            "measured_ns": one.measured_ns.astype(np.int64).tolist(),
+            "same_sequence": one.same_sequence.tolist(),
+            "divergent": one.divergent.tolist(),
+        }
+        for case_id, one in cases.items()
+    }
+    runs = {"version": VERSION, "predicted_run": predicted_run, "measured_run": measured_run}
+    path = folder / FILE_NAME
+    replace_text(path, json.dumps(runs | {"cases": plain}) + "\n")
+    return path
+
+
+def _case(file: Path, value: object, key: str) -> ReplayOfCase:
+    if not isinstance(value, dict) or not all(isinstance(value.get(one), list) for one in _LISTS):
+        raise _not_usable(file, f"{key} has not all of {', '.join(_LISTS)}")
+    lengths = {name: len(value[name]) for name in _LISTS}
+    if len(set(lengths.values())) > 1:
+        raise _not_usable(file, f"the lists of {key} differ in length")
+    numbers = {
+        name: _numbers(file, value[name], f"{key}.{name}", nullable=name == "replayed_ns")
+        for name in _LISTS[:4]
+    }
+    flags = {name: _flags(file, value[name], f"{key}.{name}") for name in _LISTS[4:]}
+    trials = numbers["trials"].astype(np.int64)
+    if np.unique(trials).size != trials.size:
+        raise _not_usable(file, f"{key}.trials has a trial twice")
+    return ReplayOfCase(
+        trials,
+        numbers["part"].astype(np.int64),
+        numbers["replayed_ns"],
+        numbers["measured_ns"],
+        flags["same_sequence"],
+        flags["divergent"],
+    )
+
+
+def _numbers(file: Path, values: list[Any], key: str, *, nullable: bool) -> Floats:
+    for place, one in enumerate(values):
+        if one is None and nullable:
+            continue
+        if type(one) not in (int, float) or not 0 <= one <= _MOST:
+            raise _not_usable(file, f"{key}[{place}] is {clipped(str(one))}: expected a number")
+    return np.array([np.inf if one is None else float(one) for one in values], dtype=np.float64)
+
+
+def _flags(file: Path, values: list[Any], key: str) -> NDArray[np.bool_]:
+    for place, one in enumerate(values):
+        if type(one) is not bool and one not in (0, 1):
+            raise _not_usable(
+                file, f"{key}[{place}] is {clipped(str(one))}: expected true or false"
+            )
+    return np.array(values, dtype=np.bool_)
+
+
+def _not_usable(file: Path, what: str) -> ResultsDamaged:
+    return ResultsDamaged(f"{file}: {what}: remove it and replay again")
