@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Connections whose law is known: with losses repaired by timers, and with a machine that drifts."""
+"""Connections whose law is known: losses repaired by timers, a machine that drifts."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ class Law:
         return replace(self, scale=self.scale * factor)
 
 
-def halves(predicted: Trials, measured: Trials) -> Halves:
+def halves(ours: Distribution, measured: Trials) -> Halves:
     """As comparing has them."""
     blocks = Blocks.of_parts(measured.part, measured.size)
-    ours, theirs = Distribution.of(predicted.values), Distribution.of(measured.values)
+    theirs = Distribution.of(measured.values)
     return Halves(ours, theirs, measured.values, blocks, np.inf)
 
 

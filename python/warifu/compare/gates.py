@@ -85,8 +85,9 @@ SPREADS = {"p95": 0.15, "p99": 0.30}
 #: Where a quantile is at a jump: the share of connections later than a time within it, absolute. A
 #: promise of 95 % is then one of 94 to 96 %, one of 99 % of 98.5 to 99.5 %.
 SHARES_AT_JUMP = {"p50": 0.02, "p95": 0.01, "p99": 0.005}
-#: The share of connections that get their response, absolute; where any failed.
-RESPONSES = 0.01
+#: The share of connections that get their response, where any failed: absolute, or of those that
+#: are predicted to fail, if that is more.
+RESPONSES, RESPONSES_OF_FAILED = 0.01, 0.20
 #: A stratum's share: of itself or of its complement, the smaller, and at most so much absolute. It
 #: is what 10,000 connections decide for shares of 4 % and more; a packet more or less of fifteen
 #: changes a share by 7 %, so that finer mistakes of recovery are for the replay to find.

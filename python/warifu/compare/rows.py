@@ -13,7 +13,7 @@ import numpy as np
 
 from warifu.compare import jumps, stats
 from warifu.compare.blocks import Blocks, quantile
-from warifu.compare.gates import RESPONSES, SHARES_AT_JUMP, SPREADS, Gate, Verdict, judge
+from warifu.compare.gates import RESPONSES, RESPONSES_OF_FAILED, SHARES_AT_JUMP, SPREADS, Gate, Verdict, judge
 from warifu.compare.power import Error, together, trials_that_decide
 from warifu.compare.stats import Interval
 from warifu.results import Distribution, Floats, duration
@@ -181,7 +181,9 @@ def responses_row(metric: str, halves: Halves) -> Row | None:
     """The share of connections that got their response; None where all did, in both halves."""
     if not halves.ours.failed and not halves.theirs.failed:
         return None
-    return share_row(metric, "responses", math.inf, RESPONSES, halves)
+    failing = halves.ours.failed / halves.ours.n if halves.ours.n else 0.0
+    bound = max(RESPONSES, RESPONSES_OF_FAILED * failing)
+    return share_row(metric, "responses", math.inf, bound, halves)
 
 
 def share_row(metric: str, statistic: str, until_ns: float, bound: float, halves: Halves) -> Row:

@@ -193,6 +193,10 @@ def _comparison_row(table: Table, case: CaseComparison, row: Row) -> None:
     remark = row.no_statement
     if row.trials_needed:
         remark += f": needs about {count(_roughly(row.trials_needed))}"
+    width = row.width or math.inf
+    if row.no_statement and (row.interval.low > width or row.interval.high < -width):
+        # Not judged by the rule, and no comfort either.
+        remark += "; the interval is wholly outside the gate"
     if row.verdict is Verdict.UNDECIDED:
         remark = "the difference is near the gate"
     table.add(
