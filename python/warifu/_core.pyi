@@ -374,9 +374,10 @@ def replay(
     `delay_ns`, negative for a lost packet.
 
     Returns, a connection each, None for one that came to nothing: `replayed_ns`, `client_bytes`
-    and `server_bytes` (what each wrote until the response), `same_sequence` (1 where both halves sent the same segments again), and how many packets one half has and the
-    other not: `only_simulated`, `only_logged`, `acknowledgements`. Raises WarifuError for a case
-    that is not one TCP connection.
+    and `server_bytes` (what each wrote until the response), `same_sequence` (1 where both halves
+    sent the same segments again), and how many packets one half has and the other not:
+    `only_simulated`, `only_logged`, `acknowledgements`. Raises WarifuError for a case that is not
+    one TCP connection.
     """
 
 def predict(

@@ -3,29 +3,25 @@
 logged for it.
 
 Both halves then lost the same packets, so what they differ by is the simulator's error and not the
-luck of the link. `write` puts the pairs of times beside the halves as `replay.json`; comparing and
-reporting read them (`warifu.compare.replay`).
+luck of the link. `write` puts the pairs of times beside the halves (`warifu.results.replay`);
+comparing judges them.
 """
 
 from __future__ import annotations
 
 import bisect
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import polars as pl
 
 from warifu import _core, provenance
-from warifu.files import replacing
 from warifu.results import MEASURED, PREDICTED, Results, ResultsError
 from warifu.results.packets import parts_with_packets
+from warifu.results.replay import ReplayOfCase, read_replay, write_replay
 from warifu.study import COMMAND_LINE
-
-FILE_NAME = "replay.json"
-VERSION = 1
 
 #: Directions of packets and messages, as the lab keeps them.
 _UP, _DOWN = 0, 1
@@ -38,6 +34,10 @@ class ReplayRefused(Exception):  # noqa: N818 - what happened, not what it is
     """A log that does not belong to what is replayed; its text is one line that names both."""
 
 
+class PredictorChanged(ReplayRefused):
+    """The prediction is of another version of the simulator: a replay says nothing of it."""
+
+
 @dataclass(frozen=True)
 class _Connections:
     """The measured connections of a case that did not fail, by trial."""
@@ -47,6 +47,15 @@ class _Connections:
     measured_ns: list[int]
     client_bytes: list[int]
     server_bytes: list[int]
+
+
+def is_current(folder: Path) -> bool:
+    """Whether the halves of a study's results were replayed as they are."""
+    try:
+        runs = [Results.open(folder / half).run_id for half in (PREDICTED, MEASURED)]
+        return bool(read_replay(folder, *runs))
+    except ResultsError:
+        return False
 
 
 def write(folder: Path, progress: Progress = lambda done, of: None) -> Path | None:
@@ -68,16 +77,7 @@ def write(folder: Path, progress: Progress = lambda done, of: None) -> Path | No
     if not found:
         return None
     progress(len(cases), len(cases))
-    value = {
-        "version": VERSION,
-        "predicted_run": predicted.run_id,
-        "measured_run": measured.run_id,
-        "cases": found,
-    }
-    target = folder / FILE_NAME
-    with replacing(target) as file:
-        file.write(json.dumps(value, separators=(",", ":")).encode() + b"\n")
-    return target
+    return write_replay(folder, predicted.run_id, measured.run_id, found)
 
 
 def _study(predicted: Results) -> _core.Study:
@@ -86,7 +86,7 @@ def _study(predicted: Results) -> _core.Study:
     commit, dirty = provenance.version()
     made_by = (manifest.get("commit"), manifest.get("dirty"))
     if commit is not None and made_by[0] is not None and made_by != (commit, dirty):
-        raise ReplayRefused(
+        raise PredictorChanged(
             f"{predicted.path}: was predicted by commit {_short(*made_by)}, and this is "
             f"{_short(commit, dirty)}, which may predict otherwise: run `warifu predict` again"
         )
@@ -147,7 +147,7 @@ def _logged(measured: Results, case_id: str) -> _Logged | None:
 
 def _case(
     study: _core.Study, index: int, measured: Results, case_id: str, logged: _Logged
-) -> dict[str, list[Any]]:
+) -> ReplayOfCase:
     connections = _connections(measured, case_id, logged.begins)
     missing = set(connections.trials) - set(logged.packets["trial"].unique().to_list())
     if missing:
@@ -165,15 +165,15 @@ def _case(
     )
     _refuse_another_trace(connections, replayed, measured, case_id)
     unmatched = zip(replayed["only_simulated"], replayed["only_logged"], strict=True)
-    return {
-        "trials": connections.trials,
-        "part": connections.parts,
-        "measured_ns": connections.measured_ns,
-        "replayed_ns": replayed["replayed_ns"],
-        "same_sequence": [same == 1 for same in replayed["same_sequence"]],
-        "divergent": [None in pair or pair != (0, 0) for pair in unmatched],
-        "acknowledgements": replayed["acknowledgements"],
-    }
+    ours = [np.inf if ns is None else float(ns) for ns in replayed["replayed_ns"]]
+    return ReplayOfCase(
+        np.array(connections.trials, dtype=np.int64),
+        np.array(connections.parts, dtype=np.int64),
+        np.array(ours, dtype=np.float64),
+        np.array(connections.measured_ns, dtype=np.float64),
+        np.array([same == 1 for same in replayed["same_sequence"]], dtype=np.bool_),
+        np.array([None in pair or pair != (0, 0) for pair in unmatched], dtype=np.bool_),
+    )
 
 
 def _refuse_another_trace(

@@ -27,7 +27,7 @@ INTERRUPTED = 130
 #: Names of the exceptions of other rooms, so that their modules need not be imported to tell:
 #: if one was raised, its module is loaded.
 _USAGE = {"StudyError", "WarifuError", "ResultsError", "CompareError", "ReportError"}
-_USAGE |= {"ResultsDamaged", "FileRefused", "KeystoreRefused", "DeviceError"}
+_USAGE |= {"ResultsDamaged", "FileRefused", "KeystoreRefused", "DeviceError", "ReplayRefused"}
 _ENVIRONMENT = {"LabError", "LabUnavailable", "RunRejected", "ToolMissing", "CalibrateError"}
 _ENVIRONMENT |= {"CalibrationError", "ResultsMixed", "FolderBusy", "AnotherStudy", "StorageError"}
 _ENVIRONMENT |= {"CallerUnknown", "InstallationHidden", "KeystoreError", "ProfileError"}

@@ -45,10 +45,28 @@ def compare(given: Path) -> Comparison:
     from warifu.compare.store import save
 
     folder = results_folder(given)
+    _replay(study_folder(folder))
     with screen.progress("comparing") as report:
         comparison = compare_folder(folder, report)
     save(comparison, study_folder(folder))
     return comparison
+
+
+def _replay(folder: Path) -> None:
+    """Replays what was measured where its packets were logged and it was not replayed yet.
+
+    Raises ReplayRefused for a log or a trace that is not of what was measured.
+    """
+    from warifu import replay
+    from warifu.results import halves as both
+
+    if None in both(folder) or replay.is_current(folder):
+        return
+    try:
+        with screen.progress("replaying") as report:
+            replay.write(folder, report)
+    except replay.PredictorChanged as changed:
+        screen.warn(f"{changed}; until then nothing is replayed")
 
 
 def compare_given(given: Path) -> tuple[Path, Comparison]:

@@ -13,7 +13,15 @@ import numpy as np
 
 from warifu.compare import jumps, stats
 from warifu.compare.blocks import Blocks, quantile
-from warifu.compare.gates import RESPONSES, RESPONSES_OF_FAILED, SHARES_AT_JUMP, SPREADS, Gate, Verdict, judge
+from warifu.compare.gates import (
+    RESPONSES,
+    RESPONSES_OF_FAILED,
+    SHARES_AT_JUMP,
+    SPREADS,
+    Gate,
+    Verdict,
+    judge,
+)
 from warifu.compare.power import Error, together, trials_that_decide
 from warifu.compare.stats import Interval
 from warifu.results import Distribution, Floats, duration
