@@ -13,17 +13,13 @@ use std::io::Read;
 
 use serde::Deserialize;
 use serde_json::json;
-use warifu_model::{Catalog, Mark, Nanos, Operation, ProfileKind, Role, SystemCall, Tcp};
+use warifu_model::{Catalog, Nanos, ProfileKind};
 use warifu_sim::{CaseModel, Heading, PacketEvent, simulate_packets};
-use warifu_trace::{
-    Bytes, Carrier, Channel, ChannelId, Message, MessageId, Party, Program, Resource, Step, Trace,
-};
 
 #[path = "../tests/common/mod.rs"]
 mod common;
-
-/// The programs meet on one connection.
-const CHANNEL: ChannelId = ChannelId(0);
+#[path = "../tests/common/exchange.rs"]
+mod exchange;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -51,7 +47,7 @@ fn main() {
     add_kernel(&mut catalog, question.quick_acks);
     let case = common::case(&question.settings, &catalog);
     let tcp = case.stack.tcp().expect("a stack over TCP").clone();
-    let trace = trace(&question, tcp);
+    let trace = exchange::trace([&question.client, &question.server], tcp);
     let held = |script: &[(u64, u64)]| -> Vec<(u64, Nanos)> {
         script.iter().map(|&(packet, ms)| (packet, Nanos::from_millis(ms))).collect()
     };
@@ -80,58 +76,4 @@ fn line(event: &PacketEvent) -> serde_json::Value {
     let heading = if event.heading == Heading::Up { "up" } else { "down" };
     let PacketEvent { time_ns, flags, seq, len, ack, sack, dropped, .. } = event;
     json!([time_ns, heading, flags, seq, len, ack, sack, dropped])
-}
-
-fn trace(question: &Question, tcp: Tcp) -> Trace {
-    let sends =
-        |steps: &[(String, u32)]| steps.iter().filter(|step| step.0 == "send").count() as u32;
-    let clients = sends(&question.client);
-    let mut messages = Vec::new();
-    let mut client = vec![Step::Mark(Mark::Start), Step::Open { channel: CHANNEL }];
-    client.push(Step::Mark(Mark::Connected));
-    program(Role::Client, &question.client, 0, clients, &mut client, &mut messages);
-    client.push(Step::Mark(Mark::FirstResponse));
-    let mut server = vec![Step::Accept { channel: CHANNEL }];
-    program(Role::Server, &question.server, clients, 0, &mut server, &mut messages);
-    let ends = [Party::CLIENT, Party::SERVER];
-    Trace {
-        channels: vec![Channel { carrier: Carrier::Tcp(tcp), ends }],
-        messages,
-        programs: vec![
-            Program { party: Party::CLIENT, steps: client },
-            Program { party: Party::SERVER, steps: server },
-        ],
-    }
-}
-
-fn program(
-    role: Role,
-    lines: &[(String, u32)],
-    mut sends: u32,
-    mut receives: u32,
-    steps: &mut Vec<Step>,
-    messages: &mut Vec<Message>,
-) {
-    let resource = if role == Role::Client { Resource::ClientLoop } else { Resource::ServerWorker };
-    for (word, number) in lines {
-        match word.as_str() {
-            "send" => {
-                let operation = Operation::System(role, SystemCall::Write);
-                steps.push(Step::Compute { operation, bytes: 0, resource });
-                let first = MessageId(sends);
-                steps.push(Step::Send { first, count: 1, channel: CHANNEL });
-                let label = String::new();
-                let bytes = Bytes::exactly(*number);
-                let from = Party::first(role);
-                messages.push(Message { from, channel: CHANNEL, label, bytes, overhead: 0 });
-                sends += 1;
-            }
-            "receive" => {
-                steps.push(Step::Receive { message: MessageId(receives) });
-                receives += 1;
-            }
-            "close" => steps.push(Step::Close { channel: CHANNEL }),
-            _ => steps.push(Step::Wait { duration: Nanos::from_millis(u64::from(*number)) }),
-        }
-    }
 }
