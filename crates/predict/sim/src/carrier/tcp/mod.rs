@@ -9,7 +9,10 @@
 //! a larger segment to offload (`tcp_tso_should_defer`), pacing, ECN, HyStart, and that CUBIC's
 //! clock stands still while a connection is idle. Left out because it is a matter of chance:
 //! segments that arrive while the program reads are acknowledged together
-//! (`tcp_backlog_ack_defer`).
+//! (`tcp_backlog_ack_defer`); a blocked program reads at the instant of arrival, not when it has
+//! woken; and a second unread segment is always acknowledged at once, where the kernel looks at the
+//! memory that unread segments take (`__tcp_select_window`). Of both comes an acknowledgement without
+//! data more or less (studies/accuracy/README.md, "One packet more or less").
 
 mod ack;
 mod channel;
