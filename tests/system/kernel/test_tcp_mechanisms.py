@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The simulated TCP against the running kernel's, mechanism by mechanism.
 
-Each case is a small exchange of which the link drops or holds back chosen packets. The kernel runs it once over
-the emulated link, captured at both ends; the simulator runs it at many positions relative to the
-kernel's ticks. The kernel's SYNs and data segments must be those of the simulation, in the same
-order, each within the times that the simulation gives it. Needs root (namespaces, TUN devices).
+Each case is a small exchange of which the link drops or holds back chosen packets. The kernel runs
+it once over the emulated link, captured at both ends; the simulator runs it at many positions
+relative to the kernel's ticks. The kernel's SYNs and data segments must be those of the simulation,
+in the same order, each within the times that the simulation gives it. Needs root (namespaces, TUN
+devices).
 
 A busy machine runs timers late and wakes programs late, so a case may take three attempts.
 """
@@ -196,9 +197,9 @@ def last_flight(
     hold_up: tuple[tuple[int, int], ...] = (),
     hold_down: tuple[tuple[int, int], ...] = (),
 ) -> Case:
-    """A client's last flight: its segments are 4 to 7, the acknowledgements of it 3 and on. With this
-    round trip no timer is a whole number of ticks, so that a few microseconds of the programs' do
-    not decide between two."""
+    """A client's last flight: its segments are 4 to 7, the acknowledgements of it 3 and on. With
+    this round trip no timer is a whole number of ticks, so that a few microseconds of the
+    programs' do not decide between two."""
     return Case(f"last flight: {name}", CHAIN, up, down, hold_up, hold_down, rtt_ms=94)
 
 
