@@ -160,7 +160,8 @@ def test_steps_alone_need_no_factor() -> None:
         return made.draw(STUDY.format(seed=7, trials=4_000), WHOLE)
 
     found = speed.fit(costs, parts(measured, [1.0, 1.0]), simulate)
-    assert log_spread(found.speed.connection) < 0.012
+    # A third of what the steps make of whole connections.
+    assert log_spread(found.speed.connection) < 0.016
     assert found.speed.sitting < 0.005
 
 

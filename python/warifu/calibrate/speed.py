@@ -161,8 +161,13 @@ def unmixed(law: Law, factor: Floats) -> Law:
     for _ in range(_UNMIXING):
         drawn = np.interp(middles, places, own)
         product = np.quantile(np.outer(drawn, factors), places)
-        own = np.maximum(isotonic_regression(own * goal / product).x, 0.0)
-    return Law(tuple(own.tolist())).scaled(law.mean_ns / (Law(tuple(own)).mean_ns * _mean(factor)))
+        ratio = goal / product
+        # The last is an accident, of which the grid knows nothing; see `Law.of`.
+        ratio[-1] = 1.0
+        own = np.maximum(isotonic_regression(own * ratio).x, 0.0)
+    mean = law.mean_ns / _mean(factor)
+    found = Law.of(own.tolist(), mean)
+    return found.scaled(mean / found.mean_ns)
 
 
 _GRID = 100
