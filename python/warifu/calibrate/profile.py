@@ -123,6 +123,12 @@ class Entry:
     rested: Law | None = None
     """In a connection that begins after a rest, warm or cold."""
 
+    def scaled(self, factor: float) -> Entry:
+        """All of it times `factor`."""
+        laws = (None if law is None else law.scaled(factor) for law in (self.cold, self.rested))
+        made = self.having(self.warm.scaled(factor), *laws)
+        return replace(made, per_byte_ns=self.per_byte_ns * factor)
+
     def having(self, warm: Law, cold: Law | None, rested: Law | None) -> Entry:
         """The same with other laws."""
         return replace(self, warm=warm, cold=cold, rested=rested)

@@ -67,8 +67,9 @@ class Fit:
 def fit(entries: Sequence[Entry], measured: Parts, simulate: Simulate) -> Fit:
     """Takes apart what connections have in common and what their steps have each for itself.
 
-    `entries` are costs whose laws hold both. The median connection stays as it was measured, and
-    each cost's mean, times that of the factor, what it was.
+    `entries` are costs whose laws hold both. Costs become those of the median connection, whose
+    factor is 1: each one's mean, times that of the factor, stays what it was, and then all are
+    scaled alike, so that the median connection takes what was measured.
     """
     whole = np.concatenate([_relative(part) for some in measured.values() for part in some])
     point: Floats = np.array(START)
@@ -83,10 +84,11 @@ def fit(entries: Sequence[Entry], measured: Parts, simulate: Simulate) -> Fit:
         factor = _factor(point)
         # Each from what was measured, so that nothing is taken out twice.
         own = tuple(without(entry, factor) for entry in entries)
-    found = simulate(own, Speed(tuple(factor.tolist())))
-    ratios = [_median(parts) / float(np.median(found[case])) for case, parts in measured.items()]
-    factor = factor * float(np.median(ratios))
     speed = Speed(tuple(factor.tolist()), sitting(measured), SOURCE)
+    found = simulate(own, speed)
+    ratios = [_median(parts) / float(np.median(found[case])) for case, parts in measured.items()]
+    middle = float(np.median(ratios))
+    own = tuple(entry.scaled(middle) for entry in own)
     return Fit(speed, own, whole.size)
 
 
