@@ -144,7 +144,8 @@ impl<'a> Costs<'a> {
                 Ok(Found::Nothing) | Err(_) => {}
             }
         }
-        inputs.extend(self.device.speed.as_ref().map(|speed| speed.input(&self.device.name)));
+        let speed = self.device.speed.as_ref();
+        inputs.extend(speed.into_iter().flat_map(|speed| speed.inputs(&self.device.name)));
         let cold = |entry: &Entry| entry.cold.is_some();
         let of_calls = self.recipes.is_some() && self.device.primitives.values().any(cold);
         if of_calls || self.device.entries.values().flatten().any(cold) {

@@ -61,11 +61,17 @@ impl Speed {
         low + (high - low) * (position - index as f64)
     }
 
-    /// As a figure that predictions rest on.
-    pub(super) fn input(&self, device: &str) -> Input {
+    /// As figures that predictions rest on; who compares reads there what sittings differ by.
+    pub(super) fn inputs(&self, device: &str) -> Vec<Input> {
         let [low, middle, high] = [0.05, 0.5, 0.95].map(|p| format!("{:.3}", self.quantile(p)));
-        let shown = Shown::word(format!("median {middle}, nine in ten from {low} to {high}"));
-        self.provenance.input(FigureOf::Device, (device, "speed.connection"), shown, "1")
+        let connection = Shown::word(format!("median {middle}, nine in ten from {low} to {high}"));
+        let figure =
+            |key: &str, shown| self.provenance.input(FigureOf::Device, (device, key), shown, "1");
+        let sitting = self.sitting.map(|share| {
+            let text = format!("{share:.4}");
+            figure("speed.sitting", Shown { text, number: Some(share), last_digit: None })
+        });
+        std::iter::once(figure("speed.connection", connection)).chain(sitting).collect()
     }
 }
 
@@ -114,10 +120,11 @@ mod tests {
         assert_eq!((speed.quantile(0.0), speed.quantile(0.5)), (0.9, 1.0));
         assert_eq!((speed.quantile(0.75), speed.quantile(1.0)), (1.25, 1.5));
         assert_eq!(speed.sitting, Some(0.04));
-        let input = speed.input("d");
-        assert_eq!(input.name(), "d speed.connection");
-        assert_eq!(input.value.text, "median 1.000, nine in ten from 0.910 to 1.450");
-        assert_eq!(input.source, "a bench");
+        let [connection, sitting] = speed.inputs("d").try_into().unwrap();
+        assert_eq!(connection.name(), "d speed.connection");
+        assert_eq!(connection.value.text, "median 1.000, nine in ten from 0.910 to 1.450");
+        assert_eq!((sitting.name(), sitting.value.number), ("d speed.sitting".into(), Some(0.04)));
+        assert_eq!(sitting.source, "a bench");
     }
 
     #[test]
