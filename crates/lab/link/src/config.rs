@@ -437,7 +437,8 @@ mod tests {
         let text = r#"{"name_a":"a","name_b":"b","address_a":"10.1.2.3","address_b":"10.1.2.4",
             "device_a":"left","device_b":"right","mtu":1280,"seed":18446744073709551615,
             "congestion_control":"cubic","initcwnd":10,"realtime":false,"lateness_bound_ns":1,
-            "late_fraction_max":0,"packet_log":"packets","link":{"delay_a_to_b_ns":1,"delay_b_to_a_ns":2,
+            "late_fraction_max":0,"packet_log":"packets",
+            "link":{"delay_a_to_b_ns":1,"delay_b_to_a_ns":2,
             "jitter_ns":[0,5,5],"keep_order":false,"rate_a_to_b_bps":3,"rate_b_to_a_bps":null,
             "queue_bytes":4,"queue_packets":5,"loss":{"kind":"gilbert_elliott","good_to_bad":0.1,
             "bad_to_good":0.2,"loss_good":0,"loss_bad":1}}}"#;

@@ -4,9 +4,9 @@
 //!
 //! It sleeps as long as it can: on two processors a spinning forwarder takes one from the programs
 //! under measurement. But a thread runs only some time after its timer, and packets would all be so
-//! late. So the timer is set earlier by what half of the wake-ups at the start stayed below, and what
-//! is left after a quicker one is waited for awake. On two virtual processors (Linux 6.18, other
-//! programs running, 1,000 round trips of 60 and of 150 ms):
+//! late. So the timer is set earlier by what half of the wake-ups at the start stayed below, and
+//! what is left after a quicker one is waited for awake. On two virtual processors (Linux 6.18,
+//! other programs running, 1,000 round trips of 60 and of 150 ms):
 //!
 //! | timer set earlier by | median lateness | RTT's median above nominal | awake for each packet |
 //! |---|---|---|---|
@@ -25,6 +25,7 @@ use crate::delay_line::DelayLine;
 use crate::error::LinkError;
 use crate::impairment::{Arrival, Cause, Fate, Path, carries_tcp};
 use crate::packet_log::{Logged, LoggedFate, PacketLog};
+use crate::pool::{POOL_PACKETS, Pool};
 use crate::random::{Direction, Streams};
 use crate::report::{Edge, Window};
 use crate::tun::Tun;
@@ -40,11 +41,6 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use warifu_model::Nanos;
 use warifu_os::clock::{now, timespec};
 
-/// Packets for which memory is set aside at the start: 75 ms at 1 Gbit/s and 1500 bytes.
-const POOL_PACKETS: usize = 8_192;
-/// Packets under way at most, 100 MB at 1500 bytes; what exceeds it is dropped as overload and
-/// spoils the report.
-const POOL_PACKETS_MAX: usize = 65_536;
 /// How long before a packet is due the timer first fires. A processor that has been idle for long
 /// takes some tens of microseconds to wake (on a virtual machine its host may have given it away),
 /// one that has just gone idle far less: so the thread wakes early, sets the timer anew and sleeps
@@ -112,13 +108,6 @@ struct Lane {
 struct Packet {
     buffer: Box<[u8]>,
     length: usize,
-}
-
-/// Packet buffers, made at the start and never returned to the allocator.
-struct Pool {
-    free: Vec<Box<[u8]>>,
-    made: usize,
-    buffer_bytes: usize,
 }
 
 impl Forwarder {
@@ -447,43 +436,6 @@ impl Lane {
             line,
             last_arrival: Nanos::ZERO,
         }
-    }
-}
-
-impl Pool {
-    fn new(mtu: usize) -> Pool {
-        // One byte more than the MTU tells an oversize packet, which `read` cuts off; whole cache
-        // lines keep buffers apart.
-        let buffer_bytes = (mtu + 1).next_multiple_of(64);
-        let mut pool = Pool { free: Vec::with_capacity(POOL_PACKETS_MAX), made: 0, buffer_bytes };
-        for _ in 0..POOL_PACKETS {
-            let buffer = pool.make();
-            pool.free.push(buffer);
-        }
-        pool
-    }
-
-    /// A buffer to read into; there is always one.
-    fn take(&mut self) -> Box<[u8]> {
-        match self.free.pop() {
-            Some(buffer) => buffer,
-            None => self.make(),
-        }
-    }
-
-    fn give(&mut self, buffer: Box<[u8]>) {
-        self.free.push(buffer);
-    }
-
-    /// Whether a packet may stay in its buffer until it is due.
-    fn has_room(&self) -> bool {
-        self.made < POOL_PACKETS_MAX || !self.free.is_empty()
-    }
-
-    fn make(&mut self) -> Box<[u8]> {
-        self.made += 1;
-        // Not zeroes, which the allocator may leave for the first write to fault in.
-        vec![0xA5; self.buffer_bytes].into_boxed_slice()
     }
 }
 

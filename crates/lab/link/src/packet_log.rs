@@ -30,9 +30,12 @@
 //!
 //! The forwarding thread fills buffers; another thread, without its priority, writes them. At each
 //! report all is in the file before the report is given. Buffers are made and touched at the start,
-//! and a disk that falls behind by [`BUFFERS_MAX`] of them makes the next report an error.
+//! and a disk that falls behind by [`BUFFERS_MAX`] of them makes the next report an error. What it
+//! costs: the P99 of lateness was 31 us with a log and 39 us without (medians of 20 windows each, by
+//! turns, 1,000 round trips of 60 or 150 ms each, on two busy virtual processors).
 
 use crate::error::LinkError;
+use crate::headers::Transport;
 use crate::random::Direction;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -54,9 +57,6 @@ const BUFFER_RECORDS: usize = 4_096;
 /// Buffers made at the start, and at most, with 12 MB.
 const BUFFERS: usize = 4;
 const BUFFERS_MAX: usize = 64;
-/// How much of a UDP payload tells it from others.
-const ID_BYTES: usize = 64;
-
 /// What became of a packet, by its number in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -271,109 +271,6 @@ pub fn record(logged: &Logged<'_>) -> [u8; RECORD_BYTES] {
     record
 }
 
-/// What a log keeps of the headers within an IP packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Transport {
-    protocol: u8,
-    ports: [u16; 2],
-    payload: u16,
-    sequence: u32,
-    acknowledgement: u32,
-    flags: u8,
-    sack_blocks: u8,
-    sack_left: u32,
-    id: u32,
-}
-
-impl Transport {
-    fn of(packet: &[u8]) -> Transport {
-        const TCP: u8 = 6;
-        const UDP: u8 = 17;
-        // RFC 791 section 3.1: version and header length, fragment's offset, protocol.
-        let version = packet.first().map(|first| first >> 4);
-        let Some(protocol) = packet.get(9).copied().filter(|_| version == Some(4)) else {
-            return Transport::default();
-        };
-        let bare = Transport { protocol, ..Transport::default() };
-        let header = usize::from(packet[0] & 0xF) * 4;
-        let later_fragment = packet[6] & 0x1F != 0 || packet[7] != 0;
-        let segment = match packet.get(header..) {
-            Some(segment) if header >= 20 && !later_fragment => segment,
-            _ => return bare,
-        };
-        let found = match protocol {
-            TCP => Transport::of_tcp(segment),
-            UDP => Transport::of_udp(segment),
-            _ => None,
-        };
-        found.map_or(bare, |found| Transport { protocol, ..found })
-    }
-
-    /// RFC 9293 section 3.1.
-    fn of_tcp(segment: &[u8]) -> Option<Transport> {
-        let header = usize::from(segment.get(12)? >> 4) * 4;
-        let options = segment.get(20..header)?;
-        let (sack_blocks, sack_left) = sack(options).unwrap_or_default();
-        Some(Transport {
-            ports: ports(segment)?,
-            payload: u16::try_from(segment.len() - header).ok()?,
-            sequence: big_u32(segment, 4)?,
-            acknowledgement: big_u32(segment, 8)?,
-            flags: *segment.get(13)?,
-            sack_blocks,
-            sack_left,
-            ..Transport::default()
-        })
-    }
-
-    /// RFC 768.
-    fn of_udp(segment: &[u8]) -> Option<Transport> {
-        let payload = segment.get(8..)?;
-        Some(Transport {
-            ports: ports(segment)?,
-            payload: u16::try_from(payload.len()).ok()?,
-            id: fnv_1a(&payload[..payload.len().min(ID_BYTES)]),
-            ..Transport::default()
-        })
-    }
-}
-
-/// How many blocks a SACK option has, and the first one's left edge (RFC 2018 section 3).
-fn sack(mut options: &[u8]) -> Option<(u8, u32)> {
-    const END: u8 = 0;
-    const NO_OPERATION: u8 = 1;
-    const SACK: u8 = 5;
-    loop {
-        match *options.first()? {
-            END => return None,
-            NO_OPERATION => options = &options[1..],
-            kind => {
-                let length = usize::from(*options.get(1)?);
-                let option = options.get(..length).filter(|option| option.len() >= 2)?;
-                if kind == SACK {
-                    let blocks = u8::try_from((length - 2) / 8).ok()?;
-                    return Some((blocks, big_u32(option, 2)?));
-                }
-                options = &options[length..];
-            }
-        }
-    }
-}
-
-fn ports(segment: &[u8]) -> Option<[u16; 2]> {
-    let ports = segment.get(..4)?;
-    Some([0, 2].map(|at| u16::from_be_bytes([ports[at], ports[at + 1]])))
-}
-
-fn big_u32(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-/// FNV-1a of 32 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>).
-fn fnv_1a(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0x811C_9DC5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -434,11 +331,6 @@ mod tests {
                 prop_assert_eq!(&found[41..44], &[0; 3]);
                 prop_assert_eq!(usize::from(found[34]) | usize::from(found[35]) << 8, packet.len());
             }
-        }
-
-        #[test]
-        fn any_options_end(options: Vec<u8>) {
-            let _ = sack(&options);
         }
     }
 

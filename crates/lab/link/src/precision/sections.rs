@@ -124,8 +124,8 @@ pub fn rate(bench: &mut Bench, outcome: &mut Outcome) -> Result<(), LinkError> {
 }
 
 /// TCP at no delay and an MTU of 1500, without segmentation offload: every packet goes through the
-/// link by itself. Its window of packets waits for the link, so that most are late by the link's own
-/// speed: their lateness is not judged.
+/// link by itself. Its window of packets waits for the link, so that most are late by the link's
+/// own speed: their lateness is not judged.
 pub fn throughput(bench: &mut Bench, outcome: &mut Outcome) -> Result<(), LinkError> {
     bench.link.allow_late(Probability(1.0));
     for direction in Direction::BOTH {
