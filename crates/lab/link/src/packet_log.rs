@@ -31,8 +31,8 @@
 //! The forwarding thread fills buffers; another thread, without its priority, writes them. At each
 //! report all is in the file before the report is given. Buffers are made and touched at the start,
 //! and a disk that falls behind by [`BUFFERS_MAX`] of them makes the next report an error. What it
-//! costs: the P99 of lateness was 31 us with a log and 39 us without (medians of 20 windows each, by
-//! turns, 1,000 round trips of 60 or 150 ms each, on two busy virtual processors).
+//! costs: the P99 of lateness was 31 us with a log and 39 us without (medians of 20 windows each,
+//! by turns, 1,000 round trips of 60 or 150 ms each, on two busy virtual processors).
 
 use crate::error::LinkError;
 use crate::headers::Transport;
