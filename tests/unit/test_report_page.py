@@ -22,8 +22,8 @@ from support.synthetic import Cell, Half, case_used, change_manifest, figure_use
 from warifu import _core
 from warifu.compare.join import compare_folder
 from warifu.report import charts
-from warifu.report.page import ReportError, render, write_page
 from warifu.report.accuracy import overview_table
+from warifu.report.page import ReportError, render, write_page
 from warifu.report.tables import report_tables
 from warifu.report.timeline import picture
 from warifu.report.timeline_axis import Axis

@@ -363,11 +363,13 @@ def _strata_rows(
     ours = predicted.strata(case_id)
     if ours is None or not ours.trials:
         return [], "the prediction has no strata"
+    theirs, n = strata.of_trials(trials), float(trials.size)
     own = measured.strata(case_id)
-    theirs = strata.of_trials(trials) if own is None else strata.of_prediction(own)
+    if theirs is None and own is not None:
+        # Of a prediction that stands in for a measurement.
+        theirs, n = strata.of_prediction(own), own.trials
     if theirs is None:
         return [], "SYN timeouts and retransmissions were not measured"
-    n = float(trials.size) if own is None else own.trials
     return strata.strata_rows(ours, theirs, n, gate), ""
 
 

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Measured connections beside their replay: gates, what is refused, and what is never dropped."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from support.lossy import Law
+from support.synthetic import Cell, study
+from warifu.compare.gates import Verdict
+from warifu.compare.join import compare_folder
+from warifu.compare.replay import replayed
+from warifu.compare.rows import Row
+from warifu.report.accuracy import conditions_table
+from warifu.results import ResultsDamaged, ResultsError
+from warifu.results.replay import ReplayOfCase, read_replay, write_replay
+
+LOSSY = Cell(loss=0.02)
+RUNS = 100
+
+
+def pairs(
+    n: int, rng: np.random.Generator, stretched: float = 1.0, others: float = 0.0
+) -> ReplayOfCase:
+    """Connections and their replay: the same fates, computing drawn anew."""
+    measured = Law(loss=0.02).draw(n, rng, 10)
+    assert measured.part is not None
+    again = measured.values + rng.normal(0.0, 0.4e6, n)
+    again *= stretched
+    differs = rng.random(n) < others
+    return ReplayOfCase(measured.trial, measured.part, again, measured.values, ~differs, differs)
+
+
+def by_statistic(of: ReplayOfCase) -> dict[str, Row]:
+    return {row.statistic: row for row in replayed("https.establishment", of, 0.02).rows}
+
+
+def test_a_perfect_replay_passes_every_gate() -> None:
+    rng = np.random.default_rng(1)
+    found = Counter(
+        # P95 is near a jump, and is then judged by the share of later connections.
+        (name.removesuffix(" share"), row.verdict)
+        for _ in range(RUNS)
+        for name, row in by_statistic(pairs(2_000, rng)).items()
+    )
+    names = {name for name, _ in found}
+    assert len(names) == 4
+    # 100 runs of 95 % each: 88 or fewer have a chance below 1 in 100.
+    assert all(found[name, Verdict.PASS] >= 89 for name in names), found
+    assert not any(found[name, Verdict.FAIL] for name in names), found
+
+
+def test_a_replay_that_is_off_by_twice_a_gate_fails() -> None:
+    rng = np.random.default_rng(2)
+    # The median's gate is 0.5 % + 0.1 ms; twice it, of a median near 244 ms, is 1.08 %.
+    slow = [by_statistic(pairs(2_000, rng, stretched=1.0108)) for _ in range(RUNS)]
+    fails = Counter(one["replayed: p50 of differences"].verdict for one in slow)
+    assert fails[Verdict.FAIL] >= 89, fails
+    slower = [by_statistic(pairs(2_000, rng, stretched=1.0201)) for _ in range(RUNS)]
+    assert Counter(one["replayed: mean"].verdict for one in slower)[Verdict.FAIL] >= 89
+    other = [by_statistic(pairs(2_000, rng, others=0.04)) for _ in range(RUNS)]
+    sequences = Counter(one["replayed: other retransmissions"].verdict for one in other)
+    assert sequences[Verdict.FAIL] >= 89, sequences
+
+
+def test_p95_that_is_off_by_twice_its_gate_fails_where_it_is_at_no_jump() -> None:
+    rng = np.random.default_rng(3)
+    found: Counter[Verdict | None] = Counter()
+    for _ in range(RUNS):
+        of = pairs(4_000, rng)
+        # One law without gaps: an exponential tail above 240 ms.
+        measured = 240e6 + rng.exponential(100e6, 4_000)
+        again = (measured + rng.normal(0.0, 0.4e6, 4_000)) * 1.041
+        row = by_statistic(replace(of, measured_ns=measured, replayed_ns=again))["replayed: p95"]
+        found[row.verdict] += 1
+    assert found[Verdict.FAIL] >= 89, found
+
+
+def test_divergent_connections_are_counted_and_never_dropped() -> None:
+    of = pairs(1_000, np.random.default_rng(4), others=0.1)
+    found = replayed("https.establishment", of, 0.02)
+    assert found.connections == 1_000
+    assert found.divergent == int(of.divergent.sum()) > 50
+    late = replace(of, replayed_ns=np.where(of.divergent, of.measured_ns + 1e9, of.replayed_ns))
+    mean = by_statistic(late)["replayed: mean"]
+    assert mean.difference > 50e6
+
+
+def test_a_replay_that_came_to_nothing_counts_as_late_and_as_another_sequence() -> None:
+    of = pairs(1_000, np.random.default_rng(5))
+    replayed_ns = of.replayed_ns.copy()
+    replayed_ns[::10] = np.inf
+    rows = by_statistic(replace(of, replayed_ns=replayed_ns))
+    assert rows["replayed: other retransmissions"].predicted == pytest.approx(0.1)
+    assert rows["replayed: other retransmissions"].verdict is Verdict.FAIL
+    assert rows["replayed: mean"].difference > 0.05 * of.measured_ns.max()
+
+
+def test_few_pairs_decide_no_share_of_sequences() -> None:
+    row = by_statistic(pairs(400, np.random.default_rng(6)))["replayed: other retransmissions"]
+    assert (row.verdict, row.trials_needed) == (None, 700)
+
+
+def folder_with_replay(
+    tmp_path: Path, case: dict[str, Any] | None = None, **changes: object
+) -> Path:
+    folder = study(tmp_path, [LOSSY], n=2_000)
+    of = pairs(2_000, np.random.default_rng(7))
+    write_replay(folder, "run-predicted-1", "run-measured-2", {LOSSY.case_id: of})
+    value = json.loads((folder / "replay.json").read_text())
+    value["cases"][LOSSY.case_id] |= case or {}
+    (folder / "replay.json").write_text(json.dumps(value | changes))
+    return folder
+
+
+def test_what_was_replayed_has_gates_and_is_told(tmp_path: Path) -> None:
+    comparison = compare_folder(folder_with_replay(tmp_path))
+    (case,) = comparison.cases
+    assert case.replayed == 2_000
+    assert case.row("replayed: mean") is not None
+    assert "nothing was replayed" not in case.missing
+    (row,) = conditions_table(comparison).records
+    assert (row["replayed"], row["divergent"]) == (2_000, 0)
+
+
+def test_a_case_without_a_replay_says_so(tmp_path: Path) -> None:
+    (case,) = compare_folder(study(tmp_path, [LOSSY], n=200)).cases
+    assert "nothing was replayed" in case.missing
+
+
+def test_a_replay_of_other_runs_is_refused_and_both_are_named(tmp_path: Path) -> None:
+    folder = folder_with_replay(tmp_path, measured_run="run-measured-9")
+    with pytest.raises(ResultsError) as refused:
+        compare_folder(folder)
+    said = str(refused.value)
+    assert "\n" not in said
+    assert "is of the runs run-predicted-1 and run-measured-9" in said
+    assert "the halves beside it are run-predicted-1 and run-measured-2" in said
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ({"part": [0]}, "the lists of cases.* differ in length"),
+        ({"trials": [1] * 2_000}, "trials has a trial twice"),
+        ({"measured_ns": [None] * 2_000}, r"measured_ns\[0\] is None: expected a number"),
+        ({"replayed_ns": [-1] * 2_000}, r"replayed_ns\[0\] is -1: expected a number"),
+        ({"same_sequence": ["yes"] * 2_000}, r"same_sequence\[0\] is yes: expected true or false"),
+        ({"divergent": None}, "has not all of trials, part"),
+    ],
+)
+def test_a_damaged_replay_is_refused_in_one_line(
+    tmp_path: Path, case: dict[str, Any], said: str
+) -> None:
+    folder = folder_with_replay(tmp_path, case=case)
+    with pytest.raises(ResultsDamaged, match=said) as refused:
+        read_replay(folder, "run-predicted-1", "run-measured-2")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_replay_survives_its_file(tmp_path: Path) -> None:
+    of = pairs(50, np.random.default_rng(8), others=0.2)
+    of.replayed_ns[0] = np.inf
+    write_replay(tmp_path, "p", "m", {"c": of})
+    again = read_replay(tmp_path, "p", "m")["c"]
+    assert np.array_equal(again.replayed_ns, np.floor(of.replayed_ns))
+    for name in ("trials", "part", "same_sequence", "divergent"):
+        assert np.array_equal(getattr(again, name), getattr(of, name))
