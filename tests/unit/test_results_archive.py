@@ -313,7 +313,7 @@ def test_folder_that_somebody_made_beside_the_target_stays(tmp_path: Path) -> No
     assert (tmp_path / "again").stat().st_mode == (tmp_path / "new").stat().st_mode
 
 
-JUDGED = sorted((ROOT / "studies" / "accuracy").glob("*.run.json"))
+JUDGED = sorted((ROOT / "studies" / "accuracy").rglob("*.run.json"))
 
 
 def test_there_are_judged_studies() -> None:
