@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from warifu.compare.gates import Verdict
 from warifu.compare.join import CaseComparison, Comparison, compare, compare_folder
 from warifu.compare.store import load, save
 from warifu.report.accuracy import conditions_table, null_table, overview_table
-from warifu.results import Results, ResultsDamaged
+from warifu.results import Results, ResultsDamaged, archive
 from warifu.results.strata import StrataOfCase, read_strata
 
 LOSSY, FREE = Cell(loss=0.02), Cell()
@@ -202,6 +203,27 @@ def test_two_sittings_of_a_cell_widen_the_gate_of_the_spread(tmp_path: Path) -> 
     assert row.gate == "what two sittings differ by"
     assert row.width is not None
     assert row.width > 0.3 * row.measured
+
+
+def test_an_archive_keeps_what_the_gates_need(tmp_path: Path) -> None:
+    """Parts, strata and null models; every verdict and error comes out again."""
+    busy = {"client": 0.02, "server": 0.04}
+    first = compared(tmp_path / "first", LOSSY, 5_000, busy=busy)
+    archive.archive(tmp_path / "first", tmp_path / "kept.parquet")
+    archive.restore(tmp_path / "kept.parquet", tmp_path / "again")
+    again = compare_folder(tmp_path / "again")
+    (one,), (other,) = first.cases, again.cases
+    assert other.conditions == one.conditions
+    assert [row.statistic for row in other.rows] == [row.statistic for row in one.rows]
+    for before, after in zip(one.rows, other.rows, strict=True):
+        assert after.verdict == before.verdict, before.statistic
+        if math.isfinite(before.interval.half_width) and before.metric == one.metric:
+            scale = 1.0 if before.unit == "1" else before.measured
+            half = before.interval.half_width
+            assert after.interval.half_width == pytest.approx(half, rel=0.02, abs=1e-5 * scale)
+    # To 1 us, which is a twentieth of the smallest of these errors.
+    nearer = [model.times_nearer for model in one.null_models]
+    assert [model.times_nearer for model in other.null_models] == pytest.approx(nearer, rel=0.2)
 
 
 def read(folder: Path, value: object) -> dict[str, StrataOfCase]:

@@ -3,13 +3,14 @@
 
 Times are kept to 1 us and as distributions: how often each value was seen, not in which trial.
 Within a case and metric values ascend, and each is stored as the step from the one before, so that
-a half of 240,000 connections has some hundred kilobytes.
+a half of 240,000 connections has some hundred kilobytes. Of a measurement in parts the whole times
+are kept by part and stratum (`warifu.results.kept_trials`), since gates need both.
 
 `restore` makes a results folder of it again, whose manifests warn that it was restored. From it the
 tables of metrics (each half's), of the comparison and of the requirements are computed again, each
 time within 0.5 us of what it was. The inputs of the prediction, the link's reports on itself,
-rejected parts, timelines and packet logs are not kept, nor is the text of profiles: `run.json` has
-the SHA-256 of each profile and the worst lateness of the link.
+timelines, packet logs and what was replayed are not kept, nor is the text of profiles: `run.json`
+has the SHA-256 of each profile and the worst lateness of the link.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ import polars as pl
 
 import warifu._core as _core
 from warifu.files import FileRefused, read_bytes, refuse_to_replace, replacing
+from warifu.results import kept_trials
 from warifu.results.folder import Results, Setting
 from warifu.results.manifest import (
     MEASURED,
     PREDICTED,
+    STRATA,
     WRITTEN_AS,
     ResultsDamaged,
     ResultsError,
@@ -38,7 +41,19 @@ from warifu.results.pages import PagesRefused, refuse_large
 from warifu.results.version_1 import POLARS_TYPES
 
 #: What an archived manifest leaves out: large, or of no use to a table.
-_LEFT_OUT = ("figures", "profiles", "link_reports", "cells", "rejections", "files", WRITTEN_AS)
+_LEFT_OUT = (
+    "costs",
+    "figures",
+    "profiles",
+    "link_reports",
+    "cells",
+    "rejections",
+    "files",
+    WRITTEN_AS,
+)
+#: What is kept of a part's record (`warifu.results.parts`).
+_OF_PART: tuple[str, ...] = ("first_trial", "trials", "processor_shares", "others_max", "busy")
+_OF_PART += ("sitting", "start_late_ns")
 #: The largest file that is worth committing, and that is restored.
 MOST_BYTES = 2_000_000
 #: Rows that are restored, for which a gigabyte suffices: six times those of a judged study of 24
@@ -89,6 +104,10 @@ def archive(folder: Path, target: Path) -> dict[str, Any]:
         half: json.dumps({"manifest": _without(one.manifest), "cases": one.cases})
         for half, one in halves.items()
     }
+    if STRATA in (halves[PREDICTED].manifest.get("files") or {}):
+        # Read as the manifest sealed it, before it is passed on.
+        halves[PREDICTED].strata("")
+        kept[STRATA] = (folder / PREDICTED / STRATA).read_text()
     rows = pl.concat([_steps(one) for one in halves.values()])
     if rows.height > MOST_ROWS:
         raise ResultsError(
@@ -160,6 +179,7 @@ def _restore(name: str, content: bytes, folder: Path) -> None:
     rows = steps.with_columns(pl.col("ticks", "trial").cum_sum().over(_GROUP))
     value = pl.when(pl.col("unit") == "ns").then(pl.col("ticks").cast(pl.Float64) * _TICK_NS)
     rows = rows.with_columns(value.otherwise(pl.col("ticks") / _TICKS_OF_ONE).alias("value"))
+    rows = kept_trials.each(rows)
     for half in (PREDICTED, MEASURED):
         about = json.loads(kept[half])
         manifest = about["manifest"]
@@ -168,12 +188,19 @@ def _restore(name: str, content: bytes, folder: Path) -> None:
         _observations(rows.filter(pl.col("half") == half), manifest, about["cases"]).write_parquet(
             part
         )
-        content = part.read_bytes()
-        sealed = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        sealed = _write(part, part.read_bytes())
         manifest["warnings"] = [*(manifest.get("warnings") or []), _restored(name, sha256)]
         manifest["files"] = {f"observations/{part.name}": sealed}
+        if half == PREDICTED and STRATA in kept:
+            manifest["files"][STRATA] = _write(folder / half / STRATA, kept[STRATA].encode())
         _core.write_manifest(folder / half, json.dumps(manifest))
         Results.open(folder / half)
+
+
+def _write(file: Path, content: bytes) -> dict[str, Any]:
+    """Writes a file; its seal."""
+    file.write_bytes(content)
+    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def _read(content: bytes) -> pl.DataFrame:
@@ -219,12 +246,14 @@ def _steps_of_case(results: Results, case_id: str) -> pl.DataFrame:
         pl.lit(case_id).alias("case_id"),
     )
     whole = rows.filter(pl.col("stage").is_null())
+    whole, single = kept_trials.apart(whole, results.whole(case_id), results.parts(case_id))
     whole = whole.group_by(*_GROUP, "ticks").agg(pl.col("weight").sum())
     whole = whole.with_columns(
         pl.lit(0, pl.UInt32).alias("connection"), pl.lit(None, pl.UInt64).alias("trial")
     )
     staged = rows.filter(pl.col("stage").is_not_null())
-    both = pl.concat([one.select(*_SCHEMA) for one in (whole, staged)])
+    schema = pl.Schema(_SCHEMA)
+    both = pl.concat([one.select(*_SCHEMA).cast(schema) for one in (whole, single, staged)])
     both = both.sort(*_GROUP, "connection", "trial", "ticks").cast(pl.Schema(_SCHEMA))
     # The trial of what is counted by value is its place.
     place = pl.int_range(pl.len()).over(_GROUP)
@@ -259,7 +288,18 @@ def _cannot(target: Path, error: FileRefused | OSError) -> str:
 
 
 def _without(manifest: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in manifest.items() if key not in _LEFT_OUT}
+    """What is kept of a manifest: of parts and rejections what tables say of them."""
+    kept = {key: value for key, value in manifest.items() if key not in _LEFT_OUT}
+    kept["cells"] = {
+        case_id: {"trials": cell.get("trials"), "parts": [
+            {key: part[key] for key in _OF_PART if key in part} for part in cell.get("parts") or []
+        ]}
+        for case_id, cell in (manifest.get("cells") or {}).items()
+    }  # fmt: skip
+    kept["rejections"] = [
+        {"case_id": one.get("case_id")} for one in manifest.get("rejections") or []
+    ]
+    return kept
 
 
 def _run(manifests: dict[str, dict[str, Any]]) -> dict[str, Any]:
