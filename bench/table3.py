@@ -32,8 +32,7 @@ from warifu.cli import screen
 from warifu.cli import token_calibration as tables
 from warifu.cli.errors import OK, guarded, when_interrupted
 from warifu.lab import card, interruption
-from warifu.lab.quiet import OTHERS_MAX
-from warifu.lab.quiet import Watch
+from warifu.lab.quiet import OTHERS_MAX, Watch
 from warifu.report.table import Column, Format, Table, render
 
 ROOT = Path(__file__).resolve().parents[1]

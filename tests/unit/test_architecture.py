@@ -148,6 +148,7 @@ PYTHON_MAY_IMPORT = {
         "study",
     },
     "prediction": {"_core", "files", "provenance", "study"},
+    "replay": {"_core", "provenance", "results", "study"},
     "doctor": {"_core", "doctor", "calibrate", "identity", "lab", "tools"},
     # Everything meets here, and nobody knows it.
     "cli": {
@@ -167,6 +168,7 @@ PYTHON_MAY_IMPORT = {
         "prediction",
         "printable",
         "provenance",
+        "replay",
         "report",
         "reproduce",
         "results",
