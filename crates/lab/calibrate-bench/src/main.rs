@@ -22,8 +22,8 @@ tls    how long each TLS message takes to make or to process on this machine. CO
   warm            connections of each without pauses
   cold            connections of each with a pause before each wake-up
   gap_ms          that pause (10)
-  rested          connections of each without pauses, after a rest in which the caches are filled (0)
-  rest_ms         that rest (500)
+  rested          connections of each without pauses, each after a rest (0)
+  rest_ms         that rest (500); before it other data go through the caches
   response_bytes  length of the response with its head (1065)
   primitives      repetitions of each stand-alone operation (0)
 Times are of the thread's processor clock and of the wall's, 21 evenly spaced quantiles in ns.
