@@ -153,11 +153,11 @@ def next_command(answered: Answered, ending: Ending) -> str:
         return "warifu doctor, which lists what is missing to measure, each with a fix"
     if comparison is not None and comparison.count(Verdict.FAIL):
         return f"warifu compare {folder} --worst-first"
-    if answered.predicted is not None and comparison and comparison.count(Verdict.UNDECIDED):
+    if answered.predicted is not None and comparison and _not_decided(comparison):
         if (decides := _decides(comparison)) is not None:
             again = command(answered.predicted.manifest, "run", tools.program())
             return f"{again} --trials {decides[0]}, which would decide{decides[1]}"
-        return f"warifu compare {folder} --worst-first, for what is undecided and why"
+        return f"warifu compare {folder} --worst-first, for what is not decided and why"
     return f"warifu report {folder} --format csv, for every figure of every case"
 
 
@@ -169,9 +169,9 @@ def _study_file(answered: Answered) -> str:
 
 
 def _decides(comparison: Comparison) -> tuple[int, str] | None:
-    """Measured connections a case that would decide, of the undecided cases, as many as
-    `_MOST_TIMES` as many as were measured can; two digits. None where that is none of them."""
-    undecided = [case for case in comparison.cases if str(case.verdict) == "undecided"]
+    """Measured connections a case that would decide every gate, of the cases that have others, as
+    many as `_MOST_TIMES` as many as were measured can; two digits. None where that is none."""
+    undecided = _not_decided(comparison)
     most = _MOST_TIMES * max((int(case.n_measured) for case in undecided), default=0)
     needed = [
         max((row.trials_needed or most + 1 for row in case.rows if _is_open(row)), default=most + 1)
@@ -185,5 +185,12 @@ def _decides(comparison: Comparison) -> tuple[int, str] | None:
     return -(-max(within) // scale) * scale, of
 
 
+def _not_decided(comparison: Comparison) -> list[CaseComparison]:
+    """Cases with gates that their trials do not decide."""
+    return [
+        case for case in comparison.cases if not case.not_judged and any(map(_is_open, case.rows))
+    ]
+
+
 def _is_open(row: Row) -> bool:
-    return str(row.verdict) == "undecided"
+    return row.gate is not None and (str(row.verdict) == "undecided" or bool(row.no_statement))

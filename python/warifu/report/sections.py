@@ -178,7 +178,7 @@ def _by_phase(comparison: Comparison) -> str:
 
 
 def _two_errors(comparison: Comparison) -> str:
-    engine = accuracy.verdict_sentence(comparison)
+    engine = f"{accuracy.verdict_sentence(comparison)} {accuracy.gates_sentence(comparison)}"
     return (
         '<div class="error-kinds"><div><h3>Engine error</h3><p>'
         "Prediction against real programs and the running kernel over the emulated link: "

@@ -118,7 +118,7 @@ def _engine_sentence(comparison: Comparison) -> str:
     if failing:
         words.append(f"outside in {failing}")
     if open_ones:
-        words.append(f"undecided in {open_ones}: too few trials")
+        words.append(f"undecided in {open_ones}, near a gate")
     return ", ".join(words) + "."
 
 

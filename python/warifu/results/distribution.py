@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,7 +87,7 @@ class Distribution:
         """The share of all connections with a value of at most each of ``at`` (any shape)."""
         if self.n == 0:
             return np.zeros_like(at)
-        sums = np.concatenate(([0.0], np.cumsum(self.weights)))
+        sums = np.concatenate(([0.0], self._sums))
         return np.asarray(sums[np.searchsorted(self.values, at, side="right")] / self.n)
 
     def limited(self, limit: float) -> tuple[Floats, Floats]:
@@ -116,8 +117,18 @@ class Distribution:
         """The value at each 1-based rank (any shape): 0 below them all, infinite above."""
         return np.where(rank < 0.5, 0.0, self._at(rank))
 
+    @functools.cached_property
+    def _sums(self) -> Floats:
+        """Trials up to each atom: a gate asks for dozens of quantiles."""
+        return np.cumsum(self.weights)
+
+    @functools.cached_property
+    def _with_none(self) -> Floats:
+        """The atoms, and what lies above them all."""
+        return np.append(self.values, np.inf)
+
     def _at(self, rank: Floats) -> Floats:
-        sums = np.cumsum(self.weights)
+        sums = self._sums
         # Sums of counts are exact; of fractions they may miss the rank by rounding alone.
         index = np.searchsorted(sums, rank * (1.0 - 1e-12), side="left")
-        return np.asarray(np.append(self.values, np.inf)[index])
+        return np.asarray(self._with_none[index])
