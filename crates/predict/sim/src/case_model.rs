@@ -14,7 +14,7 @@ use crate::clock::Jiffy;
 use crate::cost::Sampler;
 use crate::link::PathModel;
 use crate::profiles;
-use crate::program::{Op, Programs};
+use crate::program::{ChannelPlan, Op, Programs};
 use crate::route::Heading;
 use crate::speed::SpeedLaws;
 
@@ -52,6 +52,8 @@ pub struct CaseModel {
     pub(crate) rested: bool,
     /// Whether trials without loss may repeat one another, see [`crate::memo`].
     pub(crate) repeats: bool,
+    /// Whether trials without loss may go the way of one another, see [`crate::tape`].
+    pub(crate) goes_by_tape: bool,
     /// Its number among all models of this process.
     pub(crate) number: u64,
     /// By what all computing of a role in a connection is slower or quicker.
@@ -136,14 +138,18 @@ impl CaseModel {
         let begins = vec![0; case.pattern.concurrent.max(1) as usize];
         let jiffies = jiffies(&programs);
         let speed = SpeedLaws::of([client, server]);
+        let alone = begins.len() == 1 && programs.episodes == 1;
+        let repeats =
+            alone && !speed.vary() && !draws[..3].contains(&true) && paths.iter().all(PathModel::repeats);
+        let over_tcp = |plan: &ChannelPlan| matches!(plan.carrier, CarrierModel::Tcp(_));
+        let tells = paths.iter().all(PathModel::goes_by_tape)
+            && programs.parties.len() == 2
+            && programs.channels.iter().all(over_tcp);
         Ok(CaseModel {
             horizon: horizon(&begins, &programs),
             rested: case.stack.dds().is_some(),
-            repeats: !speed.vary()
-                && begins.len() == 1
-                && programs.episodes == 1
-                && !draws[..3].contains(&true)
-                && paths.iter().all(PathModel::repeats),
+            repeats,
+            goes_by_tape: alone && !repeats && !in_detail && tells,
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             one_clock: jiffies[0].ns == jiffies[1].ns,
             jiffies,
@@ -181,6 +187,7 @@ impl CaseModel {
     pub fn with_begins(mut self, begins: &[Nanos]) -> CaseModel {
         self.begins = begins.iter().map(|time| time.0).collect();
         self.repeats = false;
+        self.goes_by_tape = false;
         self.horizon = horizon(&self.begins, &self.programs);
         self.number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
         self
@@ -203,6 +210,7 @@ impl CaseModel {
     pub fn with_drops(mut self, up: &[u64], down: &[u64]) -> CaseModel {
         let [path_up, path_down] = self.paths;
         self.repeats = false;
+        self.goes_by_tape = false;
         self.paths = [path_up.with_script(up.to_vec()), path_down.with_script(down.to_vec())];
         self
     }

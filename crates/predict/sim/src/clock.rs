@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The kernel's clocks: jiffies, the timer wheel, and TCP's time stamps.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use warifu_model::Nanos;
 
@@ -59,6 +59,8 @@ impl Jiffy {
 pub(crate) struct Clock {
     /// The trial's time, ns.
     pub now: u64,
+    /// The number of the event at hand, while it is noted what decisions rest on.
+    pub event: u16,
     /// The same in microseconds, as `tcp_mstamp`.
     pub now_us: u64,
     /// The jiffy counter.
@@ -67,6 +69,10 @@ pub(crate) struct Clock {
     pub stamp: u32,
     /// Whether what happened may depend on where the trial lies relative to the ticks.
     pub phase_matters: Cell<bool>,
+    /// What decisions so far rest on, where they are noted.
+    relied_on: Option<Box<RefCell<Vec<Span>>>>,
+    /// The link's delay both ways, ns, where that is noted.
+    pub least_rtt_ns: u64,
     jiffy: Jiffy,
     /// When the next jiffy begins, ns.
     next_jiffy: u64,
@@ -74,6 +80,18 @@ pub(crate) struct Clock {
     jiffy_offset_ns: u64,
     /// Nanoseconds from a whole millisecond of the time stamp clock to the trial's time 0.
     stamp_offset_ns: u64,
+}
+
+/// A time that has passed since something else, within which a decision would have been the same:
+/// whatever the phase of the ticks, and whatever was drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    /// The number of the event from which on it is counted.
+    pub from: u16,
+    /// At least so long, ns.
+    pub least: u64,
+    /// At most so long, ns.
+    pub most: u64,
 }
 
 impl Default for Clock {
@@ -93,10 +111,13 @@ impl Clock {
     fn at_offsets(jiffy: Jiffy, jiffy_offset_ns: u64, stamp_offset_ns: u64) -> Clock {
         let mut clock = Clock {
             now: 0,
+            event: 0,
             now_us: 0,
             jiffies: 0,
             stamp: 0,
             phase_matters: Cell::new(false),
+            relied_on: None,
+            least_rtt_ns: 0,
             jiffy,
             next_jiffy: 0,
             jiffy_offset_ns,
@@ -127,6 +148,43 @@ impl Clock {
         if phase_matters {
             self.phase_matters.set(true);
         }
+    }
+
+    /// From now on notes what decisions rest on; no round trip can be shorter than that.
+    pub(crate) fn begin_noting(&mut self, least_rtt_ns: u64) {
+        self.relied_on = Some(Box::default());
+        self.least_rtt_ns = least_rtt_ns;
+    }
+
+    /// Whether it is noted what decisions rest on.
+    #[inline]
+    pub(crate) fn is_noting(&self) -> bool {
+        self.relied_on.is_some()
+    }
+
+    /// Notes that a decision rests on the time since an event being of that many nanoseconds. If it
+    /// is not, nothing is known of other trials.
+    #[inline]
+    pub(crate) fn rely(&self, from: u16, least: u64, most: u64) {
+        if let Some(spans) = &self.relied_on {
+            spans.borrow_mut().push(Span { from, least, most });
+        }
+    }
+
+    /// Notes that a decision rests on more than spans of time can say.
+    #[inline]
+    pub(crate) fn rely_on_all(&self) {
+        self.rely(self.event, 1, 0);
+    }
+
+    /// What was noted since the last call.
+    pub(crate) fn relied_on(&self) -> Vec<Span> {
+        self.relied_on.as_ref().map(|spans| spans.take()).unwrap_or_default()
+    }
+
+    /// The length of the ticks, ns.
+    pub(crate) fn jiffy_ns(&self) -> u64 {
+        self.jiffy.ns
     }
 
     /// A timer that was set at a jiffy to a delay is stopped now, or set anew: at another phase

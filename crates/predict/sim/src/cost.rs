@@ -26,8 +26,8 @@ struct BandLaw {
 #[derive(Clone, Debug)]
 pub(crate) struct Sampler {
     body: Law,
-    /// The probability of the other law, and that law.
-    tail: Option<(f64, Law)>,
+    /// The probability of the other law, in parts of 2^64, and that law.
+    tail: Option<(u64, Law)>,
     /// Added to each draw, ns.
     offset: u64,
 }
@@ -36,18 +36,14 @@ pub(crate) struct Sampler {
 enum Law {
     Constant(u64),
     /// Between evenly spaced quantiles, one step at least.
-    Quantiles {
-        steps: Box<[Step]>,
-        /// How many steps there are.
-        count: f64,
-    },
+    Quantiles(Box<[Step]>),
 }
 
 /// From one quantile to the next, ns.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     low: u64,
-    width: f64,
+    width: u64,
 }
 
 impl CostPair {
@@ -102,7 +98,10 @@ impl Sampler {
         let tail = law.tail().filter(|tail| tail.probability.0 > 0.0);
         Sampler {
             body: Law::new(law.body()),
-            tail: tail.map(|tail| (tail.probability.0, Law::new(&tail.quantiles))),
+            // The cast saturates.
+            tail: tail.map(|tail| {
+                ((tail.probability.0 * 2_f64.powi(64)) as u64, Law::new(&tail.quantiles))
+            }),
             offset: offset.0,
         }
     }
@@ -119,7 +118,7 @@ impl Sampler {
     #[inline]
     pub(crate) fn draw(&self, stream: &mut Stream) -> u64 {
         let law = match &self.tail {
-            Some((probability, tail)) if stream.uniform() < *probability => tail,
+            Some((probability, tail)) if stream.bits() < *probability => tail,
             _ => &self.body,
         };
         self.offset + law.draw(stream)
@@ -132,13 +131,8 @@ impl Law {
             [] => Law::Constant(0),
             [first, rest @ ..] if rest.iter().all(|value| value == first) => Law::Constant(first.0),
             _ => {
-                let step = |pair: &[Nanos]| {
-                    let [low, high] = [pair[0].0, pair[1].0];
-                    Step { low, width: (high - low) as i64 as f64 }
-                };
-                let steps: Box<[Step]> = quantiles.windows(2).map(step).collect();
-                let count = steps.len() as f64;
-                Law::Quantiles { steps, count }
+                let step = |pair: &[Nanos]| Step { low: pair[0].0, width: pair[1].0 - pair[0].0 };
+                Law::Quantiles(quantiles.windows(2).map(step).collect())
             }
         }
     }
@@ -147,24 +141,30 @@ impl Law {
     fn draw(&self, stream: &mut Stream) -> u64 {
         match self {
             Law::Constant(value) => *value,
-            Law::Quantiles { .. } => self.at(stream.uniform()),
+            Law::Quantiles(steps) => at(steps, stream.bits()),
         }
     }
 
-    /// The value that a fraction `p` of all values do not exceed, from 0 to below 1.
-    #[inline]
+    /// The value that a fraction `p` of all values do not exceed, from 0 to 1.
     fn at(&self, p: f64) -> u64 {
         match self {
             Law::Constant(value) => *value,
-            Law::Quantiles { steps, count } => {
-                // Below 1, so there is such a step. Signed integers convert in one instruction.
-                let position = p * count;
-                let index = position as i64;
-                let Some(step) = steps.get(index as usize) else { return 0 };
-                step.low + (step.width * (position - index as f64)) as i64 as u64
-            }
+            // The cast saturates.
+            Law::Quantiles(steps) => at(steps, (p * 2_f64.powi(64)) as u64),
         }
     }
+}
+
+/// The value that `part` of 2^64 of all values do not exceed. The product of both is a whole number
+/// of steps and a fraction of one, in integers, which takes a third of what it takes in floating
+/// point.
+#[inline]
+fn at(steps: &[Step], part: u64) -> u64 {
+    let position = u128::from(part) * steps.len() as u128;
+    let (index, fraction) = ((position >> 64) as usize, position as u64);
+    // There is such a step, since the part is below one.
+    let Some(step) = steps.get(index) else { return 0 };
+    step.low + ((u128::from(step.width) * u128::from(fraction)) >> 64) as u64
 }
 
 #[cfg(test)]

@@ -9,12 +9,14 @@ use crate::carrier::Carrier;
 use crate::case_model::CaseModel;
 use crate::event_queue::Event;
 use crate::instance::Instance;
-use crate::link::Path;
-use crate::memo::{Lossless, Memo};
-use crate::outcome::Outcome;
+use crate::link::{Path, PathModel};
+use crate::memo::{Lossless, Memo, Tapes};
+use crate::outcome::{ConnectionOutcome, Outcome};
+use crate::player::Player;
 use crate::recording::{Log, Recording};
 use crate::replay::{LoggedConnection, Replay, Replayed};
 use crate::route::End;
+use crate::tape::Recorder;
 use crate::turn::Turn;
 use crate::world::World;
 
@@ -26,6 +28,12 @@ pub struct Simulator {
     /// The model that the instances were built for.
     built_for: u64,
     memo: Memo,
+    tapes: Tapes,
+    player: Player,
+    /// Whether trials may be told from what is known of others.
+    remembers: bool,
+    /// Trials that were told so.
+    told: u64,
     sizes: Vec<u32>,
 }
 
@@ -54,8 +62,23 @@ impl Simulator {
             instances: Vec::new(),
             built_for: 0,
             memo: Memo::default(),
+            tapes: Tapes::default(),
+            player: Player::default(),
+            remembers: true,
+            told: 0,
             sizes: Vec::new(),
         }
+    }
+
+    /// A simulator that runs every trial event by event, whatever it knows of others: what comes of
+    /// it is the same, and takes longer.
+    pub fn without_memory() -> Simulator {
+        Simulator { remembers: false, ..Simulator::new() }
+    }
+
+    /// Trials so far that were not run event by event, because it was known how they go.
+    pub fn told(&self) -> u64 {
+        self.told
     }
 
     /// Runs one trial. The same case and seed give the same outcome, whatever ran before.
@@ -87,7 +110,16 @@ impl Simulator {
         lengths: Option<u64>,
         outcome: &mut Outcome,
     ) {
-        let key = lengths.filter(|_| model.repeats && self.world.log.is_none());
+        let lengths = lengths.filter(|_| self.remembers && self.world.log.is_none());
+        if let Some(key) = lengths.filter(|_| model.goes_by_tape)
+            && let Some(known) = self.play(model, seed, key)
+        {
+            outcome.connections.clear();
+            outcome.connections.push(known);
+            self.told += 1;
+            return;
+        }
+        let key = lengths.filter(|_| model.repeats);
         if let Some(key) = key {
             self.memo.turn_to(model.number);
             if let Some(lossless) = self.memo.get(key)
@@ -95,20 +127,34 @@ impl Simulator {
             {
                 outcome.connections.clear();
                 outcome.connections.push(lossless.outcome);
+                self.told += 1;
                 return;
             }
         }
         self.reset(model, seed);
+        let tape = lengths.filter(|&key| model.goes_by_tape && self.may_record(key));
+        if tape.is_some() {
+            self.begin_tape(model);
+        }
         for instance in 0..self.instances.len() {
             self.begin(model, instance);
         }
+        self.tape_decisions();
         while self.world.unfinished > 0 {
             let Some((time, event)) = self.world.next(&model.programs.layout) else { break };
             if time > model.horizon {
                 break;
             }
             self.world.advance(model, time);
+            if let Some(tape) = &mut self.world.tape {
+                let number = tape.event(time, event);
+                self.world.clocks.iter_mut().for_each(|clock| clock.event = number);
+            }
             self.happen(model, event);
+            self.tape_decisions();
+        }
+        if let Some(key) = tape {
+            self.end_tape(key);
         }
         if let Some(key) = key
             && self.world.keeps(self.world.paths.each_ref().map(|path| path.packets))
@@ -173,16 +219,73 @@ impl Simulator {
         Some(Replayed { outcome, unmatched, same_retransmissions })
     }
 
-    /// Notes how this trial without loss went.
-    fn remember(&mut self, key: u64) {
-        let instance = &self.instances[0];
-        let clocks = &self.world.clocks;
-        for channel in &instance.channels {
+    /// The outcome of a trial whose chance has been drawn, if it is known how it goes. If not, its
+    /// streams are at their beginning again.
+    fn play(&mut self, model: &CaseModel, seed: u64, key: u64) -> Option<ConnectionOutcome> {
+        self.tapes.turn_to(model.number);
+        if !self.tapes.are_of_use() {
+            return None;
+        }
+        let packets = self.tapes.packets();
+        let ways = self.tapes.of(key).filter(|_| self.world.keeps(packets))?;
+        let outcome = self.player.play(ways, model, &mut self.world);
+        match outcome {
+            Some(_) => self.tapes.count(true),
+            None => self.world.begin_streams(model, seed),
+        }
+        outcome
+    }
+
+    /// Whether a trial that is known to go no way known before may show one.
+    fn may_record(&self, key: u64) -> bool {
+        let tapes = &self.tapes;
+        tapes.are_of_use() && tapes.have_room(key) && self.world.keeps(tapes.packets())
+    }
+
+    fn begin_tape(&mut self, model: &CaseModel) {
+        self.world.tape = Some(Box::new(Recorder::new()));
+        let least_rtt_ns = model.paths.iter().map(PathModel::delay_ns).sum();
+        self.world.clocks.iter_mut().for_each(|clock| clock.begin_noting(least_rtt_ns));
+    }
+
+    /// Puts what carriers decided by their clocks on the tape.
+    #[inline]
+    fn tape_decisions(&mut self) {
+        if let Some(tape) = &mut self.world.tape {
+            self.world.clocks.iter().for_each(|clock| tape.relied_on(clock.relied_on()));
+        }
+    }
+
+    /// Keeps the tape of this trial, if there is one.
+    #[cold]
+    fn end_tape(&mut self, key: u64) {
+        self.doubt_timers();
+        self.tape_decisions();
+        let doubted = self.world.clocks.iter().any(|clock| clock.phase_matters.get());
+        let recorder = self.world.tape.take().filter(|_| !doubted && self.instances[0].finished);
+        let outcome = self.instances[0].outcomes().next();
+        let tape = recorder.zip(outcome).and_then(|(tape, outcome)| tape.finish(outcome));
+        self.tapes.count(false);
+        if let Some(tape) = tape {
+            self.tapes.put(key, tape);
+        }
+    }
+
+    /// Timers that are set might have expired in another trial.
+    fn doubt_timers(&self) {
+        for channel in &self.instances[0].channels {
             for end in End::BOTH {
                 let clock = usize::from(channel.routes[end as usize].clock);
-                channel.carrier.doubt_timers(end, &clocks[clock]);
+                channel.carrier.doubt_timers(end, &self.world.clocks[clock]);
             }
         }
+    }
+
+    /// Notes how this trial without loss went.
+    fn remember(&mut self, key: u64) {
+        self.doubt_timers();
+        let instance = &self.instances[0];
+        let clocks = &self.world.clocks;
         let doubted = clocks.iter().any(|clock| clock.phase_matters.get());
         let sure = !doubted && instance.finished;
         // What is still on its way at the end can be lost without a trace.

@@ -74,7 +74,6 @@ pub(crate) struct Path {
     next_loss: u64,
     /// How many have been lost by `next_loss`.
     losses: usize,
-    seed: u64,
     bad: Option<bool>,
     loss: Stream,
     jitter: Stream,
@@ -122,6 +121,12 @@ impl PathModel {
         self.constant_interfaces.is_some()
             && self.jitter.is_none()
             && matches!(self.loss, LossModel::None | LossModel::Independent { .. })
+    }
+
+    /// Whether a trial in which no packet is lost may be told by a tape: losses that are independent
+    /// are known beforehand.
+    pub(crate) fn goes_by_tape(&self) -> bool {
+        matches!(self.loss, LossModel::None | LossModel::Independent { .. })
     }
 
     /// The same with a script in the place of the random loss.
@@ -180,7 +185,6 @@ impl Path {
             last_arrival: 0,
             next_loss: u64::MAX,
             losses: 0,
-            seed: 0,
             bad: None,
             loss: stream(),
             jitter: stream(),
@@ -200,12 +204,11 @@ impl Path {
         self.wire_free_at = 0;
         self.last_arrival = 0;
         self.bad = None;
-        // A stream that will not be drawn from need not be seeded.
-        self.seed = seed;
         self.next_loss = match &model.loss {
             LossModel::None => u64::MAX,
             LossModel::Independent { ln_keep } => {
-                geometric(Stream::first_bits(seed, model.loss_purpose), *ln_keep)
+                self.loss = Stream::new(seed, model.loss_purpose);
+                geometric(self.loss.bits(), *ln_keep)
             }
             LossModel::Bursts { .. } => {
                 self.loss = Stream::new(seed, model.loss_purpose);
@@ -389,11 +392,6 @@ impl Path {
         self.losses += 1;
         match &model.loss {
             LossModel::Independent { ln_keep } => {
-                if self.losses == 1 {
-                    self.loss = Stream::new(self.seed, model.loss_purpose);
-                    // The first loss took it.
-                    self.loss.bits();
-                }
                 let gap = geometric(self.loss.bits(), *ln_keep);
                 number.saturating_add(1).saturating_add(gap)
             }

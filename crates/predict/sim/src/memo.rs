@@ -6,9 +6,13 @@
 //! a comparison of jiffies decides something, which [`crate::clock::Clock::doubt`] notices. So
 //! such a trial is run once; a later one whose first loss would come after its last packet has
 //! that outcome to the nanosecond. With few losses that is most trials.
+//!
+//! Where costs are drawn as well, or the link's interfaces, such trials go one of a few ways, each
+//! of which is a [`Tape`] that a later one may be played from.
 
 use crate::outcome::ConnectionOutcome;
 use crate::random::mix;
+use crate::tape::{Tape, Ways};
 
 /// Places for different lengths, a power of two; two that fall on one place take turns.
 const PLACES: usize = 1_024;
@@ -54,6 +58,75 @@ impl Memo {
             self.known.resize(PLACES, None);
         }
         self.known[place(key)] = Some((key, lossless));
+    }
+}
+
+/// Trials in a row that came to no tape, or were not on those that are known, after which no more
+/// are tried: their costs are too uncertain, or close to a tick of a clock.
+const MOST_IN_VAIN: u32 = 200;
+
+/// The tapes of one model.
+#[derive(Debug, Default)]
+pub(crate) struct Tapes {
+    /// The model's number.
+    model: u64,
+    /// By lengths of the messages.
+    known: Vec<(u64, Ways)>,
+    /// Packets of each direction that a trial is known to take at least.
+    packets: [u64; 2],
+    in_vain: u32,
+}
+
+impl Tapes {
+    /// Forgets those of another model.
+    pub(crate) fn turn_to(&mut self, model: u64) {
+        if self.model != model {
+            *self = Tapes { model, known: std::mem::take(&mut self.known), ..Tapes::default() };
+            self.known.clear();
+        }
+    }
+
+    /// The tapes of trials with these lengths.
+    #[inline]
+    pub(crate) fn of(&self, key: u64) -> Option<&Ways> {
+        let (of, ways) = self.known.get(place(key))?;
+        (*of == key).then_some(ways)
+    }
+
+    /// One more trial came to nothing, or one went by a tape.
+    pub(crate) fn count(&mut self, played: bool) {
+        self.in_vain = if played { 0 } else { self.in_vain.saturating_add(1) };
+    }
+
+    /// Whether tapes are still worth a try.
+    pub(crate) fn are_of_use(&self) -> bool {
+        self.in_vain < MOST_IN_VAIN
+    }
+
+    /// Whether another way to go with these lengths may be remembered.
+    pub(crate) fn have_room(&self, key: u64) -> bool {
+        self.of(key).is_none_or(Ways::have_room)
+    }
+
+    /// Packets of each direction that a trial is known to take at least.
+    pub(crate) fn packets(&self) -> [u64; 2] {
+        self.packets
+    }
+
+    /// Remembers a way to go.
+    pub(crate) fn put(&mut self, key: u64, tape: Tape) {
+        let first = self.known.is_empty();
+        for (least, packets) in self.packets.iter_mut().zip(tape.packets) {
+            *least = if first { packets } else { packets.min(*least) };
+        }
+        if first {
+            self.known.resize_with(PLACES, Default::default);
+        }
+        let (of, ways) = &mut self.known[place(key)];
+        if *of != key {
+            (*of, *ways) = (key, Ways::default());
+        }
+        ways.add(tape);
     }
 }
 

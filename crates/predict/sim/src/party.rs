@@ -92,13 +92,24 @@ impl Written {
     /// `whole`: whether the packet holds the last byte of what was waited for; otherwise it
     /// filled a hole before it.
     pub(crate) fn arrived(&self, packet: &Packet, whole: bool) -> Spent {
+        self.came(packet.arrival, &packet.transit, packet.first_sent, whole)
+    }
+
+    /// The same of a packet by when it arrives, what it goes through, and when its content was
+    /// first sent.
+    #[inline]
+    pub(crate) fn came(
+        &self,
+        arrival: u64,
+        transit: &Transit,
+        first_sent: u64,
+        whole: bool,
+    ) -> Spent {
         let mut spent = self.spent;
-        let mut left = packet.arrival.saturating_sub(self.time);
-        let Transit { sent, queue, serialisation, client_interface, server_interface } =
-            packet.transit;
+        let mut left = arrival.saturating_sub(self.time);
+        let Transit { sent, queue, serialisation, client_interface, server_interface } = *transit;
         let (client, server) = (u64::from(client_interface), u64::from(server_interface));
-        let propagation =
-            (packet.arrival - sent).saturating_sub(queue + serialisation + client + server);
+        let propagation = (arrival - sent).saturating_sub(queue + serialisation + client + server);
         let mut take = |stage: Stage, ns: u64| {
             let ns = ns.min(left);
             spent[stage as usize] += ns;
@@ -112,7 +123,7 @@ impl Written {
         take(Stage::ClientSystem, client);
         take(Stage::ServerSystem, server);
         if whole {
-            take(Stage::SendWait, packet.first_sent.saturating_sub(self.time));
+            take(Stage::SendWait, first_sent.saturating_sub(self.time));
         }
         take(Stage::LossRecovery, u64::MAX);
         spent

@@ -2,8 +2,6 @@
 //! Random streams: one per purpose, so that a mechanism that draws more often does not shift
 //! what another one sees, and cases that differ in one choice share the rest of their luck.
 
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use warifu_model::CaseId;
 
 /// What a stream is for.
@@ -36,12 +34,13 @@ pub(crate) enum Purpose {
     Speed = 12,
 }
 
-/// A stream of random numbers.
+/// A stream of random numbers: SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
+/// Generators", OOPSLA 2014). A trial has eight streams and takes ten numbers from each, so that what
+/// counts is that a stream begins at once, anywhere.
 #[derive(Clone, Debug)]
-pub(crate) struct Stream(Xoshiro256PlusPlus);
+pub(crate) struct Stream(u64);
 
-/// The increment of SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
-/// Generators", OOPSLA 2014): 2^64 divided by the golden ratio.
+/// The increment of SplitMix64: 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The seed of one trial. It depends on nothing but its arguments, so adding a case or a trial
@@ -87,24 +86,6 @@ pub(crate) const fn mix(mut value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// As `seed_from_u64` has it: the state is the first four outputs of SplitMix64. Most of what a
-/// trial that was remembered costs is this.
-#[inline]
-fn seeded(seed: u64) -> Xoshiro256PlusPlus {
-    let mut state = [0; 32];
-    state[0..8].copy_from_slice(&state_word(seed, 1).to_le_bytes());
-    state[8..16].copy_from_slice(&state_word(seed, 2).to_le_bytes());
-    state[16..24].copy_from_slice(&state_word(seed, 3).to_le_bytes());
-    state[24..32].copy_from_slice(&state_word(seed, 4).to_le_bytes());
-    Xoshiro256PlusPlus::from_seed(state)
-}
-
-/// A word of the state, counted from 1.
-#[inline]
-fn state_word(seed: u64, number: u64) -> u64 {
-    mix(seed.wrapping_add(GOLDEN.wrapping_mul(number)))
-}
-
 /// Uniform from 0 up to, but not including, 1, from 64 random bits.
 #[inline]
 fn unit(bits: u64) -> f64 {
@@ -125,16 +106,8 @@ impl Stream {
     /// The stream of a purpose within a trial.
     #[inline]
     pub(crate) fn new(trial_seed: u64, purpose: Purpose) -> Stream {
-        Stream(seeded(trial_seed ^ mix(purpose as u64)))
-    }
-
-    /// The first 64 bits of a stream that most trials ask for nothing more: those of
-    /// xoshiro256++ depend on two words of its state.
-    #[inline]
-    pub(crate) fn first_bits(trial_seed: u64, purpose: Purpose) -> u64 {
-        let seed = trial_seed ^ mix(purpose as u64);
-        let (first, fourth) = (state_word(seed, 1), state_word(seed, 4));
-        first.wrapping_add(fourth).rotate_left(23).wrapping_add(first)
+        // Mixed, so that streams do not begin a few increments apart.
+        Stream(mix(trial_seed ^ mix(purpose as u64)))
     }
 
     /// One of many streams of a purpose within a trial, by its number.
@@ -145,7 +118,8 @@ impl Stream {
     /// The next 64 bits.
     #[inline]
     pub(crate) fn bits(&mut self) -> u64 {
-        self.0.next_u64()
+        self.0 = self.0.wrapping_add(GOLDEN);
+        mix(self.0)
     }
 
     /// Uniform from 0 up to, but not including, 1.
@@ -171,12 +145,24 @@ mod tests {
         assert_ne!(seed, trial_seed(20_261_121, &case("0123456789abcdef"), 1));
     }
 
+    /// The first outputs for the seed 1234567, as of `splitmix64.c` by Vigna.
+    #[test]
+    fn outputs_of_splitmix64() {
+        let mut stream = Stream(1_234_567);
+        for expected in [6_457_827_717_110_365_317, 3_203_168_211_198_807_973_u64] {
+            assert_eq!(stream.bits(), expected);
+        }
+    }
+
     proptest! {
         #[test]
-        fn seeding_is_that_of_the_generator(seed: u64) {
-            prop_assert_eq!(seeded(seed), Xoshiro256PlusPlus::seed_from_u64(seed));
-            let first = Stream::first_bits(seed, Purpose::LossUp);
-            prop_assert_eq!(first, Stream::new(seed, Purpose::LossUp).bits());
+        fn a_part_of_all_numbers_is_below_each(seed: u64, part in 1_u64..8) {
+            let mut stream = Stream::new(seed, Purpose::ClientCosts);
+            let (n, bound) = (4_000_u32, part << 61);
+            let below = f64::from((0..n).map(|_| u32::from(stream.bits() < bound)).sum::<u32>());
+            let expected = f64::from(n) * part as f64 / 8.0;
+            // Six standard errors.
+            prop_assert!((below - expected).abs() < 6.0 * (f64::from(n) / 4.0).sqrt(), "{}", below);
         }
     }
 

@@ -12,6 +12,7 @@ use crate::program::{Op, PROCESSING};
 use crate::recording::Doing;
 use crate::resource::Claimant;
 use crate::route::End;
+use crate::tape::Act;
 use crate::turn::{Place, Turn};
 use crate::world::World;
 
@@ -21,6 +22,7 @@ impl Turn<'_> {
         let model = self.model;
         let program = &model.programs.parties[party];
         loop {
+            let from = self.instance.parties[party].at as usize;
             let Instance { channels, parties, counters, sizes, speeds, .. } = &mut *self.instance;
             let state = &mut parties[party];
             // The commonest steps touch nothing but the instance.
@@ -41,6 +43,7 @@ impl Turn<'_> {
                     Op::Receive { message, channel, end } => {
                         let carrier = &mut channels[channel as usize].carrier;
                         if !carrier.has(end, message) {
+                            self.tape_steps(party, from);
                             self.block(party, Waiting::Message(message));
                             return;
                         }
@@ -56,6 +59,7 @@ impl Turn<'_> {
                 }
                 state.at += 1;
             };
+            self.tape_steps(party, from);
             let Some(op) = op else {
                 self.block(party, Waiting::Done);
                 return;
@@ -64,6 +68,17 @@ impl Turn<'_> {
                 return;
             }
             self.instance.parties[party].at += 1;
+        }
+    }
+
+    /// Notes the steps that a party has run since that one, where the trial may be one that others
+    /// repeat.
+    #[inline]
+    fn tape_steps(&mut self, party: usize, from: usize) {
+        if let Some(tape) = &mut self.world.tape {
+            let state = &self.instance.parties[party];
+            let ops = &self.model.programs.parties[party].ops;
+            tape.ran(party, &ops[from..state.at as usize], state.cold);
         }
     }
 
@@ -105,6 +120,9 @@ impl Turn<'_> {
             }
             Op::Pause { ns } => self.pause(party, ns),
             Op::Deadline { ns } => {
+                if let Some(tape) = &mut self.world.tape {
+                    tape.spoil();
+                }
                 let deadline = self.instance.parties[party].time.saturating_add(ns);
                 let mut episodes = self.instance.episodes.iter_mut();
                 if let Some(episode) = episodes.find(|episode| !episode.finished) {
@@ -129,6 +147,9 @@ impl Turn<'_> {
         let ns = pair.draw(state.cold, &mut streams[role], places);
         let ns = self.instance.speeds.of(state.role, ns);
         state.spend(PROCESSING[role][1], ns);
+        if let Some(tape) = &mut self.world.tape {
+            tape.woke(party, state.role, state.cold, programs.wake[role]);
+        }
         self.note(party, Doing::Wake, ns);
     }
 
@@ -162,8 +183,10 @@ impl Turn<'_> {
     /// when it has.
     #[inline]
     fn now_is_its_time(&mut self, party: usize) -> bool {
+        let due = self.instance.parties[party].time <= self.world.now;
+        self.tape(|| Act::IsDue { party: party as u8, due });
         let state = &mut self.instance.parties[party];
-        if state.time <= self.world.now {
+        if due {
             return true;
         }
         state.waiting = Waiting::Time;
@@ -181,6 +204,9 @@ impl Turn<'_> {
         self.world.resources[state.role as usize].last_used = Some(state.time);
         state.at += 1;
         state.spend(Stage::Idle, ns);
+        self.tape(|| Act::Rest { party: party as u8 });
+        self.tape(|| Act::Pause { party: party as u8, ns });
+        let state = &mut self.instance.parties[party];
         state.waiting = Waiting::Pause;
         let time = state.time;
         self.note(party, Doing::Pause, ns);
@@ -201,6 +227,7 @@ impl Turn<'_> {
         let opener = &self.instance.parties[party];
         let opening = Written { time: opener.time, spent: opener.spent };
         self.instance.channels[number as usize].opening = Some(opening);
+        self.tape(|| Act::Open { party: party as u8, channel: number as u16 });
         let place = Place { channel: number, end: End::Opener };
         self.carrier(place, |carrier, net, _| carrier.open(End::Opener, net));
         self.block(party, Waiting::Channel(number));
@@ -219,6 +246,9 @@ impl Turn<'_> {
             log.write(sender.time, messages.clone());
         }
         writes[messages.start] = Written { time: sender.time, spent: sender.spent };
+        if let Some(tape) = &mut self.world.tape {
+            tape.push(Act::Write { party: party as u8, first: messages.start as u16 });
+        }
         let mut bytes = 0;
         // Most writes are of one message or two.
         for message in messages.clone() {
@@ -237,6 +267,7 @@ impl Turn<'_> {
         if mark == Mark::Start && number > 0 {
             self.instance.draw_speeds(&self.model.speed, number);
         }
+        self.tape(|| Act::Mark { party: party as u8, mark });
         let Instance { parties, episodes, counters, finished, .. } = &mut *self.instance;
         let party = &parties[party];
         let episode = &mut episodes[number as usize];
@@ -288,7 +319,9 @@ impl Turn<'_> {
         let ns = self.world.key_store.call(model, stream, state.time, (call, signs));
         state.spend(Stage::KeyStore, ns);
         // Meanwhile the processor was idle.
-        state.cold |= ns > model.idle_threshold[state.role as usize];
+        let colder = ns > model.idle_threshold[state.role as usize];
+        state.cold |= colder;
+        self.tape(|| Act::KeyStore { party: party as u8, call, signs, colder });
         if let Some(detail) = &model.programs.detail {
             self.note(party, Doing::KeyStore(detail.calls[call as usize]), ns);
         }

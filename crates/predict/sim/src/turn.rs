@@ -13,6 +13,7 @@ use crate::program::Op;
 use crate::recording::{Doing, Expiry};
 use crate::resource::Claimant;
 use crate::route::End;
+use crate::tape::Act;
 use crate::world::World;
 
 /// An instance's turn. What it does to the world takes effect at once, but for the timers of the
@@ -72,7 +73,7 @@ impl<'a> Turn<'a> {
         let channel = &mut channels[place.channel as usize];
         let route = &channel.routes[place.end as usize];
         let heading = route.heading as usize;
-        let World { clocks, paths, log, replay, .. } = &mut *self.world;
+        let World { clocks, paths, log, replay, tape, .. } = &mut *self.world;
         let mut net = Net {
             clock: &clocks[usize::from(route.clock)],
             path: &mut paths[heading],
@@ -81,8 +82,17 @@ impl<'a> Turn<'a> {
             counters,
             log,
             replay,
+            tape,
         };
         act(&mut channel.carrier, &mut net, sizes)
+    }
+
+    /// Notes what is done, where the trial may be one that others repeat.
+    #[inline]
+    pub(crate) fn tape(&mut self, act: impl FnOnce() -> Act) {
+        if let Some(tape) = &mut self.world.tape {
+            tape.push(act());
+        }
     }
 
     // ---- events ----
@@ -106,7 +116,10 @@ impl<'a> Turn<'a> {
         let place = Place { channel: number, end };
         match self.carrier(place, |carrier, net, _| carrier.receive(end, net, packet)) {
             Arrival::Nothing => {}
-            Arrival::Request => self.instance.channels[number as usize].note_request(packet),
+            Arrival::Request => {
+                self.instance.channels[number as usize].note_request(packet);
+                self.tape(|| Act::Request { channel: number as u16 });
+            }
             Arrival::Open { with_content } => self.opened(place, packet, with_content),
             Arrival::Content => self.content(place, packet),
         }
@@ -185,7 +198,19 @@ impl<'a> Turn<'a> {
             channel.opened = Some(Written { time: self.world.now, spent });
         }
         let state = &mut self.instance.parties[party];
-        if state.waiting == Waiting::Channel(place.channel) {
+        let wakes = state.waiting == Waiting::Channel(place.channel);
+        let behind = state.time < self.world.now;
+        if self.world.tape.is_some() {
+            self.tape(|| Act::IsBehind { party: party as u8, behind });
+            let (party, channel) = (party as u8, place.channel as u16);
+            self.tape(|| Act::Opened { party, channel, opens, wakes: wakes && behind });
+            if let (Some(tape), true) = (&mut self.world.tape, wakes && with_content) {
+                // What opened it was overtaken.
+                tape.spoil();
+            }
+        }
+        let state = &mut self.instance.parties[party];
+        if wakes {
             state.at += 1;
             let brought = with_content.then(|| self.brought(party, place)).flatten();
             self.wake(party, |instance| match brought {
@@ -221,11 +246,19 @@ impl<'a> Turn<'a> {
         }
         let blocked = state.time < self.world.now;
         let complete = channel.carrier.has(end, message);
+        self.tape(|| Act::IsBehind { party: party as u8, behind: blocked });
         if blocked {
             // It reads at once, also what is not complete.
             self.carrier(place, |carrier, net, _| carrier.read(end, net));
         }
         if complete {
+            if blocked && self.world.tape.is_some() {
+                let Instance { channels, write_of, .. } = &*self.instance;
+                let carrier = &channels[number as usize].carrier;
+                let whole = carrier.carries_last_byte(end, message, packet);
+                let write = write_of[message as usize] as u16;
+                self.tape(|| Act::Wake { party: party as u8, whole, write });
+            }
             self.wake(party, |instance| instance.account_of(place, message, packet));
         }
     }
@@ -261,6 +294,11 @@ impl<'a> Turn<'a> {
         let threshold = self.model.idle_threshold[role];
         let last = self.world.resources[role].last_used;
         state.cold = last.is_none_or(|last| state.time.saturating_sub(last) > threshold);
+        let cold = state.cold;
+        if last.is_some() {
+            self.tape(|| Act::IsCold { party: party as u8, cold });
+        }
+        let state = &mut self.instance.parties[party];
         if std::mem::replace(&mut state.begun, true) {
             self.spend_waking(party);
         }
@@ -293,6 +331,7 @@ impl<'a> Turn<'a> {
             // Who waits from the beginning on may have done so for long.
             if time > 0 || !self.model.rested {
                 self.world.resources[state.role as usize].last_used = Some(time);
+                self.tape(|| Act::Rest { party: party as u8 });
             }
         } else if time > self.world.now {
             self.set_program(party, Some(time));
@@ -313,6 +352,9 @@ impl<'a> Turn<'a> {
     /// Sets when a program goes on.
     #[inline]
     pub(crate) fn set_program(&mut self, party: usize, time: Option<u64>) {
+        if let (Some(tape), Some(_)) = (&mut self.world.tape, time) {
+            tape.waits(party);
+        }
         self.world.queue.set_program(self.instance.parties[party].place as usize, time);
     }
 }

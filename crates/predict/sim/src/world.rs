@@ -10,6 +10,7 @@ use crate::random::{Purpose, Stream, mix};
 use crate::recording::Log;
 use crate::replay::Replay;
 use crate::resource::{Claimant, Resource};
+use crate::tape::Recorder;
 
 /// What all instances of a trial share.
 #[derive(Debug)]
@@ -36,6 +37,8 @@ pub(crate) struct World {
     pub log: Option<Log>,
     /// The fates of packets, where a trial replays a measured connection; `None` in all others.
     pub replay: Option<Replay>,
+    /// How a trial goes, where it may be one that others repeat; `None` in all others.
+    pub tape: Option<Box<Recorder>>,
 }
 
 impl World {
@@ -56,6 +59,7 @@ impl World {
             granted: None,
             log: None,
             replay: None,
+            tape: None,
         }
     }
 
@@ -67,6 +71,16 @@ impl World {
         if !model.one_clock {
             self.clocks[1] = Clock::from_bits(model.jiffies[1], mix(phase));
         }
+        self.begin_streams(model, seed);
+        self.places.clear();
+        if !model.programs.bands.is_empty() {
+            let mut boards = Stream::new(seed, Purpose::Board);
+            self.places.extend(model.programs.bands.iter().map(|_| boards.uniform()));
+        }
+    }
+
+    /// Begins everything anew that a trial draws from while it runs.
+    pub(crate) fn begin_streams(&mut self, model: &CaseModel, seed: u64) {
         self.paths[0].reset(&model.paths[0], seed);
         self.paths[1].reset(&model.paths[1], seed);
         let mut begin = |index: usize, purpose| {
@@ -78,11 +92,6 @@ impl World {
         begin(1, Purpose::ServerCosts);
         begin(2, Purpose::KeyStore);
         begin(3, Purpose::Lengths);
-        self.places.clear();
-        if !model.programs.bands.is_empty() {
-            let mut boards = Stream::new(seed, Purpose::Board);
-            self.places.extend(model.programs.bands.iter().map(|_| boards.uniform()));
-        }
     }
 
     /// Whether none of the first so many packets of each direction is lost.

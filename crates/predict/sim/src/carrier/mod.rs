@@ -21,6 +21,7 @@ use crate::packet::{Body, Packet};
 use crate::random::{Purpose, Stream};
 use crate::recording::Log;
 use crate::replay::Replay;
+use crate::tape::Recorder;
 use crate::route::{End, Heading, Route};
 use coap::{Coap, CoapModel};
 use tcp::wire::SYN;
@@ -132,6 +133,7 @@ pub(crate) struct Net<'a> {
     pub counters: &'a mut Counters,
     pub log: &'a mut Option<Log>,
     pub replay: &'a mut Option<Replay>,
+    pub tape: &'a mut Option<Box<Recorder>>,
 }
 
 /// A carrier compiled for a case.
@@ -267,6 +269,12 @@ impl Net<'_> {
                 self.path.carry_to_fate(self.model, now, (bytes, fate))
             }
         };
+        if let Some(tape) = self.tape {
+            tape.sent(route.heading, bytes, arrives.as_ref().map(|(arrival, _)| *arrival));
+            if first_sent != now {
+                tape.spoil();
+            }
+        }
         if self.log.is_some() {
             self.note(bytes, again, &body, arrives.as_ref().map(|(arrival, _)| *arrival));
         }

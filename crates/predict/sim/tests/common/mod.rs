@@ -8,7 +8,7 @@ use warifu_model::{Case, Catalog, Operation, ProfileKind, Study, every_choice};
 
 /// The shipped kernels, key stores and links, a device `constant` that takes `time` for each
 /// operation (twice when cold) and none in its interface, and a key store `constant` whose
-/// signature takes 476 ms.
+/// signature takes 476 ms; and the device that comes with Warifu and was calibrated.
 pub fn catalog(time: &str) -> Catalog {
     let mut catalog = Catalog::default();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../profiles");
@@ -21,8 +21,11 @@ pub fn catalog(time: &str) -> Catalog {
             catalog.add(kind, &name, &text, &name).expect("a valid profile");
         }
     }
+    add_device(&mut catalog, "constant", &format!("\"{time}\""));
+    let calibrated = root.join(ProfileKind::Device.folder()).join("xeon-2-5-ghz-vm.toml");
+    let calibrated = std::fs::read_to_string(calibrated).expect("a readable profile");
     catalog
-        .add(ProfileKind::Device, "constant", &device(time), "constant")
+        .add(ProfileKind::Device, "xeon-2-5-ghz-vm", &calibrated, "xeon-2-5-ghz-vm")
         .expect("a valid profile");
     let calls = "name = \"constant\"\ndescription = \"a stand-in\"\nsource = \"a test\"\n\
                  kind = \"measured\"\n[call]\nC_OpenSession = \"1 ms\"\nC_Login = \"1 ms\"\n\
@@ -31,23 +34,33 @@ pub fn catalog(time: &str) -> Catalog {
     catalog
 }
 
-fn device(time: &str) -> String {
-    let mut text = "name = \"constant\"\ndescription = \"a stand-in\"\nsource = \"a test\"\n\
+/// Adds a device that takes a time by this law for each operation, as a profile has it.
+pub fn add_device(catalog: &mut Catalog, name: &str, law: &str) {
+    catalog.add(ProfileKind::Device, name, &device(name, law), name).expect("a valid profile");
+}
+
+fn device(name: &str, law: &str) -> String {
+    let mut text = "name = \"NAME\"\ndescription = \"a stand-in\"\nsource = \"a test\"\n\
                     kind = \"measured\"\nidle_threshold = \"5 ms\"\n"
-        .to_owned();
+        .replace("NAME", name);
     for operation in Operation::all() {
         let interface = operation.to_string().ends_with(".interface");
-        let time = if interface { "0 ms" } else { time };
+        let law = if interface { "\"0 ms\"" } else { law };
         let when = whatever(operation);
-        text += &format!("[[operation]]\nname = \"{operation}\"\nwarm = \"{time}\"\n{when}");
+        text += &format!("[[operation]]\nname = \"{operation}\"\nwarm = {law}\n{when}");
     }
     text
 }
 
 /// The case that a study's text means, with device and server `constant`.
 pub fn case(settings: &str, catalog: &Catalog) -> Case {
+    case_of("constant", settings, catalog)
+}
+
+/// The same with another device, which is also the server.
+pub fn case_of(device: &str, settings: &str, catalog: &Catalog) -> Case {
     let text = format!(
-        "name = \"test\"\nseed = 1\ntrials = 1\ndevice = \"constant\"\nserver = \"constant\"\n\
+        "name = \"test\"\nseed = 1\ntrials = 1\ndevice = \"{device}\"\nserver = \"{device}\"\n\
          {settings}"
     );
     let study = Study::parse(&text, "test.toml", catalog).unwrap_or_else(|error| panic!("{error}"));
@@ -59,6 +72,16 @@ pub const REFERENCE: &str = "key_store = \"constant\"\n\
      [link]\nprofile = \"loopback\"\nrtt = \"60 ms\"\nloss = \"2 %\"\n\
      [stack]\nprotocol = \"https\"\ntls = \"1.3\"\nsession = \"full\"\n\
      authentication = \"mutual\"\n";
+
+/// The same between two machines that were calibrated, so that every cost is drawn; the key is in
+/// software.
+pub const CALIBRATED: &str = "key_store = \"software\"\n\
+     [link]\nprofile = \"loopback\"\nrtt = \"60 ms\"\nloss = \"2 %\"\n\
+     [stack]\nprotocol = \"https\"\ntls = \"1.3\"\nsession = \"full\"\n\
+     authentication = \"mutual\"\n";
+
+/// The device of [`CALIBRATED`].
+pub const CALIBRATED_DEVICE: &str = "xeon-2-5-ghz-vm";
 
 /// `when` of a figure that holds whatever an operation's cost may depend on, as a line.
 pub fn whatever(operation: Operation) -> String {

@@ -14,6 +14,8 @@ struct Cleaned {
     /// When the first and the last segments were sent that were sent once, ns.
     first_sent: Option<u64>,
     last_sent: u64,
+    /// The events at which that was.
+    events: [u16; 2],
     /// Whether a segment that was sent again was among them.
     retransmitted: bool,
     /// Segments that had not been SACKed before.
@@ -114,6 +116,11 @@ impl Socket {
         if sack_rtt_us.is_some() {
             last_rtt_us = Some(since(tagged.last_sent));
         }
+        if let (true, Some(first)) = (context.clock.is_noting(), cleaned.first_sent) {
+            let [at_first, at_last] = cleaned.events;
+            self.round_trip.rely(context.clock, at_first, first);
+            self.round_trip.rely(context.clock, at_last, cleaned.last_sent);
+        }
         let measured = self.measure(context, rtt_us.or(sack_rtt_us), last_rtt_us, flags);
         if flags.acked() {
             flags.set_timer = true;
@@ -145,8 +152,12 @@ impl Socket {
                 }
                 cleaned.retransmitted = true;
             } else if segment.flags & SACKED == 0 {
-                cleaned.first_sent.get_or_insert(segment.sent);
+                if cleaned.first_sent.is_none() {
+                    cleaned.first_sent = Some(segment.sent);
+                    cleaned.events[0] = segment.event;
+                }
                 cleaned.last_sent = segment.sent;
+                cleaned.events[1] = segment.event;
                 cleaned.reordered.get_or_insert(segment.seq);
                 if segment.end <= self.recovery.high_seq {
                     flags.original_acked = true;
@@ -186,6 +197,7 @@ impl Socket {
         let (rtt, last) = match rtt_us {
             Some(rtt) => (rtt, last_rtt_us),
             None if flags.acked() && self.receiver.rcv_tsecr != 0 => {
+                context.clock.rely_on_all();
                 let rtt = self.stamp_rtt_us(context);
                 (rtt, Some(rtt))
             }

@@ -179,6 +179,7 @@ impl Carrier for Tcp {
 
     fn doubt_timers(&self, end: End, clock: &Clock) {
         let socket = &self.sockets[end as usize];
+        socket.rely_on_timers(clock);
         socket.write_timer.doubt(clock);
         socket.delack_timer.doubt(clock);
     }

@@ -193,6 +193,11 @@ impl Socket {
         let unchanged = self.congestion.cwnd <= context.settings.initcwnd
             && self.congestion.ssthresh == INFINITE;
         context.clock.doubt(idle + 1 >= rto && !unchanged);
+        if context.clock.is_noting() && !unchanged {
+            let least = u64::from(self.round_trip.least_timeout(&context.settings.kernel));
+            let most = (least * context.clock.jiffy_ns()).saturating_sub(1);
+            context.clock.rely(self.last_sent_at, 0, most);
+        }
         if idle <= rto {
             return;
         }

@@ -119,8 +119,12 @@ pub(crate) struct Socket {
     pub lost_out: u32,
     pub retrans_out: u32,
     pub queue: Queue,
-    /// Jiffy of the last data sent.
+    /// Jiffy of the last data sent, and its event.
     pub lsndtime: u32,
+    pub last_sent_at: u16,
+    /// What the running timers rest on, where that is noted.
+    write_bounds: timers::Bounds,
+    delack_bounds: timers::Bounds,
     /// Timeouts since the last progress, and in all.
     pub retransmits: u32,
     pub total_rto: u32,
@@ -162,6 +166,9 @@ impl Socket {
             retrans_out: 0,
             queue,
             lsndtime: 0,
+            last_sent_at: 0,
+            write_bounds: timers::Bounds::default(),
+            delack_bounds: timers::Bounds::default(),
             retransmits: 0,
             total_rto: 0,
             total_retrans: 0,
@@ -189,12 +196,18 @@ impl Socket {
     }
 
     /// Sets the timer for sending.
-    fn arm(&mut self, clock: &Clock, delay: u32) {
+    fn arm(&mut self, context: &Context<'_, '_>, delay: u32) {
+        let clock = context.clock;
+        if clock.is_noting() {
+            self.write_timer.rely(clock, &self.write_bounds);
+            self.write_bounds = self.bounds_of_write_timer(context, delay);
+        }
         self.write_timer.set(clock, delay);
     }
 
     /// Stops the timer for sending.
     fn disarm(&mut self, clock: &Clock) {
+        self.write_timer.rely(clock, &self.write_bounds);
         self.write_timer.stop(clock);
     }
 
@@ -241,6 +254,7 @@ impl Socket {
         if packet.flags & ACK != 0 {
             self.receiver.write_sacks(packet);
             self.receiver.ack_sent(context.settings.kernel.ato_min);
+            self.delack_timer.rely(context.clock, &self.delack_bounds);
             self.delack_timer.stop(context.clock);
         }
         context.send(packet, first_sent);

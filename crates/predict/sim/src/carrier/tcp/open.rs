@@ -15,8 +15,9 @@ const STALE_EVERY_US: u64 = 500_000;
 /// What a listening server keeps of a SYN.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Request {
-    /// When the first SYN-ACK left, ns, and its time stamp.
+    /// When the first SYN-ACK left, ns, at which event, and its time stamp.
     sent: u64,
+    sent_at: u16,
     first_stamp: u32,
     num_timeout: u32,
     num_retrans: u32,
@@ -54,6 +55,7 @@ impl Socket {
             seq: 0,
             end: 1,
             sent: context.clock.now,
+            event: context.clock.event,
             order: 0,
             first_sent: context.clock.now,
             stamp,
@@ -113,7 +115,7 @@ impl Socket {
         self.receiver.rcv_tsecr = packet.echo;
         self.undo_spurious_syn();
         self.process_ack(context, packet);
-        self.receiver.begin(packet.stamp, context.clock.jiffies);
+        self.receiver.begin(packet.stamp, context.clock);
         self.snd_wl1 = packet.seq;
         self.state = State::Established;
         self.begin_transfer(context);
@@ -125,15 +127,16 @@ impl Socket {
     fn receive_syn(&mut self, context: &mut Context<'_, '_>, packet: &TcpSegment) -> Arrival {
         let kernel = &context.settings.kernel;
         self.state = State::SynReceived;
-        self.receiver.begin(packet.stamp, context.clock.jiffies);
+        self.receiver.begin(packet.stamp, context.clock);
         self.request = Request {
             sent: context.clock.now,
+            sent_at: context.clock.event,
             first_stamp: context.clock.stamp,
             stale_every: kernel.jiffy.ceil_us(STALE_EVERY_US),
             ..Request::default()
         };
         self.send_syn_ack(context, false);
-        self.arm(context.clock, kernel.timeout_init);
+        self.arm(context, kernel.timeout_init);
         Arrival::Request
     }
 
@@ -161,7 +164,7 @@ impl Socket {
     fn arm_request_timer(&mut self, context: &Context<'_, '_>) {
         let kernel = &context.settings.kernel;
         let delay = u64::from(kernel.timeout_init) << self.request.num_timeout.min(31);
-        self.arm(context.clock, delay.min(u64::from(kernel.rto_max)) as u32);
+        self.arm(context, delay.min(u64::from(kernel.rto_max)) as u32);
     }
 
     /// A segment for a request (`tcp_check_req`).
@@ -202,6 +205,7 @@ impl Socket {
         } else {
             self.stamp_rtt_us(context)
         };
+        self.round_trip.rely(context.clock, self.request.sent_at, self.request.sent);
         self.round_trip.min_rtt = rtt_us;
         self.round_trip.sample(kernel, rtt_us.max(1), self.snd_una, self.snd_nxt);
         if self.request.num_timeout > 0 {
@@ -232,6 +236,7 @@ impl Socket {
         // tcp_init_metrics: whatever the handshake did to it.
         self.congestion.ssthresh = super::congestion::INFINITE;
         self.lsndtime = context.clock.jiffies;
+        self.last_sent_at = context.clock.event;
         debug_assert!(self.ca_state <= CaState::Disorder);
     }
 

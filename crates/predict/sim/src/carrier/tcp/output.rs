@@ -94,6 +94,7 @@ impl Socket {
             seq,
             end,
             sent: context.clock.now,
+            event: context.clock.event,
             order: self.transmissions,
             first_sent: context.clock.now,
             stamp: packet.stamp,
@@ -101,6 +102,7 @@ impl Socket {
         });
         self.transmit(context, &mut packet, context.clock.now);
         self.lsndtime = context.clock.jiffies;
+        self.last_sent_at = context.clock.event;
         self.receiver.data_sent(context.clock);
         let first = self.packets_out == 0;
         self.snd_nxt = end;

@@ -23,6 +23,8 @@ pub(crate) struct Segment {
     pub end: u32,
     /// When it was sent last, ns.
     pub sent: u64,
+    /// The event at which that was, where events are numbered.
+    pub event: u16,
     /// Which of the socket's transmissions that was. The kernel tells what was sent later by its
     /// microsecond; here many acknowledgements may be answered at one instant.
     pub order: u32,

@@ -69,6 +69,7 @@ impl Socket {
 
     /// Marks what is lost; the time until more may be, us (`tcp_rack_detect_loss`).
     fn detect_loss(&mut self, context: &Context<'_, '_>) -> u32 {
+        context.clock.rely_on_all();
         let window_us = self.reordering_window_us(&context.settings.kernel);
         let latest = self.recovery.rack.order;
         let mut left_us = 0;

@@ -2,7 +2,8 @@
 //! Receiving data, and when it is acknowledged (net/ipv4/tcp_input.c).
 
 use super::kernel::Kernel;
-use super::timers::WheelTimer;
+use super::round_trip::RoundTrip;
+use super::timers::{Bounds, WheelTimer};
 use super::wire::{PSH, Range, SACK_BLOCKS, TcpSegment};
 use super::{Context, Socket};
 use crate::clock::Clock;
@@ -44,6 +45,8 @@ pub(crate) struct Receiver {
     quick: u32,
     pingpong: u8,
     lrcvtime: u32,
+    /// Its event.
+    last_received_at: u16,
     rcv_mss: u32,
     last_seg_size: u32,
     delack_timeout: u32,
@@ -51,6 +54,16 @@ pub(crate) struct Receiver {
     out_of_order: Vec<Range>,
     recent: Vec<Range>,
     duplicate: Option<Range>,
+}
+
+/// Notes that a decision is the same if from then on so many jiffies have begun, whatever the phase
+/// of the ticks: within a time, one more may begin than fit into it.
+#[cold]
+fn rely_on_jiffies(clock: &Clock, from: u16, least: i64, most: i64) {
+    let jiffy = clock.jiffy_ns();
+    let least = (least as u64).saturating_mul(jiffy);
+    let most = u64::try_from(most).unwrap_or(0).saturating_mul(jiffy);
+    clock.rely(from, least, if most > 0 { most - 1 } else { 0 });
 }
 
 /// What a segment did to the stream.
@@ -81,13 +94,14 @@ impl Receiver {
         *self = Receiver { out_of_order, recent, rcv_mss: FIRST_RCV_MSS, ..Receiver::default() };
     }
 
-    /// The peer's SYN has come; `now` in jiffies.
-    pub(super) fn begin(&mut self, stamp: u32, now: u32) {
+    /// The peer's SYN has come.
+    pub(super) fn begin(&mut self, stamp: u32, clock: &Clock) {
         self.rcv_nxt = 1;
         self.rcv_wup = 1;
         self.copied_seq = 1;
         self.ts_recent = stamp;
-        self.lrcvtime = now;
+        self.lrcvtime = clock.jiffies;
+        self.last_received_at = clock.event;
     }
 
     /// Remembers the peer's time stamp if the segment begins where the last acknowledgement
@@ -125,6 +139,11 @@ impl Receiver {
     pub(super) fn data_sent(&mut self, clock: &Clock) {
         let gap = clock.jiffies.wrapping_sub(self.lrcvtime);
         clock.doubt(self.ato > 0 && gap + 1 >= self.ato && gap <= self.ato);
+        if clock.is_noting() && self.ato > 0 {
+            let ato = i64::from(self.ato);
+            let (least, most) = if gap < self.ato { (0, ato - 1) } else { (ato, i64::MAX) };
+            rely_on_jiffies(clock, self.last_received_at, least, most);
+        }
         if gap < self.ato {
             self.pingpong = self.pingpong.saturating_add(1);
         }
@@ -175,7 +194,13 @@ impl Receiver {
     }
 
     /// Data came: adapts the delay of acknowledgements (`tcp_event_data_recv`).
-    fn data_received(&mut self, context: &Context<'_, '_>, packet: &TcpSegment, rto: u32) {
+    fn data_received(
+        &mut self,
+        context: &Context<'_, '_>,
+        packet: &TcpSegment,
+        round_trip: &RoundTrip,
+    ) {
+        let rto = round_trip.rto;
         let kernel = &context.settings.kernel;
         self.pending |= SCHEDULED;
         let pushed = packet.flags & PSH != 0;
@@ -190,6 +215,18 @@ impl Receiver {
             let middling = gap > self.ato.max(kernel.ato_min / 2) + 1 && gap < rto;
             let long = gap > self.ato + 1 && gap > rto + 1;
             context.clock.doubt(!(short || middling || long));
+            if context.clock.is_noting() {
+                let half = i64::from(kernel.ato_min / 2);
+                let least_rto = i64::from(round_trip.least_timeout(kernel));
+                let most_rto = i64::from(round_trip.most_timeout(kernel));
+                let ato = i64::from(self.ato);
+                let (least, most) = match (short, middling) {
+                    (true, _) => (0, half),
+                    (_, true) => (ato.max(half) + 1, least_rto),
+                    _ => (ato.max(most_rto) + 1, i64::MAX),
+                };
+                rely_on_jiffies(context.clock, self.last_received_at, least, most);
+            }
             if gap <= kernel.ato_min / 2 {
                 self.ato = (self.ato >> 1) + kernel.ato_min / 2;
             } else if gap < self.ato {
@@ -199,6 +236,7 @@ impl Receiver {
             }
         }
         self.lrcvtime = now;
+        self.last_received_at = context.clock.event;
     }
 
     /// Adds a range beyond a hole, joining what touches.
@@ -290,7 +328,6 @@ impl Socket {
         if packet.end == packet.seq {
             return Arrived::Nothing;
         }
-        let rto = self.round_trip.rto;
         if packet.end <= self.receiver.rcv_nxt {
             self.note_duplicate(context, packet);
             self.receiver.pending |= SCHEDULED;
@@ -316,7 +353,7 @@ impl Socket {
             receiver.duplicate = Some(Range { start: packet.seq, end: receiver.rcv_nxt });
         }
         receiver.rcv_nxt = packet.end;
-        receiver.data_received(context, packet, rto);
+        receiver.data_received(context, packet, &self.round_trip);
         if !receiver.out_of_order.is_empty() {
             receiver.drain_order();
             if receiver.out_of_order.is_empty() {
@@ -375,6 +412,11 @@ impl Socket {
         }
         receiver.pending |= SCHEDULED | TIMER;
         receiver.delack_timeout = timeout;
+        if context.clock.is_noting() {
+            // A longer delay may be cut down by the estimate of the round trip.
+            let least = (timeout - now).min(kernel.delack_min);
+            self.delack_bounds = Bounds::of(context.clock, least);
+        }
         self.delack_timer.set(context.clock, timeout - now);
     }
 

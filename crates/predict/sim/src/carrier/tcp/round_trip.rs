@@ -2,6 +2,14 @@
 //! The round-trip time and the retransmission timeout.
 
 use super::kernel::Kernel;
+use crate::clock::Clock;
+
+/// Sums of whole microseconds that the estimate may lose, us: far more than its few samples round
+/// away, far less than a tick.
+const ROUNDING_US: u32 = 50;
+/// How much longer than the link's delay a round trip may be beside an eighth of it, ns: far more
+/// than computing on the way takes, less than the delay of an acknowledgement.
+const SLACK_NS: u64 = 10_000_000;
 
 /// The estimate of the round-trip time (`tcp_rtt_estimator`), and the timeout from it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,6 +23,9 @@ pub(crate) struct RoundTrip {
     /// The least so far, us; `u32::MAX` before the first sample (the kernel's window for it is
     /// 300 s, longer than a handshake).
     pub min_rtt: u32,
+    /// Between which all of them are in every trial of the same kind ([`RoundTrip::rely`]), us; the
+    /// second 0 before the first sample.
+    bounds_us: [u32; 2],
     /// The timeout, jiffies (`icsk_rto`); doubled by each timeout.
     pub rto: u32,
 }
@@ -72,6 +83,49 @@ impl RoundTrip {
     fn set_rto(&mut self, kernel: &Kernel) {
         let us = u64::from(self.srtt >> 3) + u64::from(self.rttvar);
         self.rto = kernel.jiffy.ceil_us(us).min(kernel.rto_max);
+    }
+
+    /// Notes that a round trip that began with an event, at that time in ns, and ends now is one of
+    /// few kinds of lengths: about the link's delay, or else within a power of two. What depends on
+    /// the estimate is then bounded in every trial whose round trips are of the same kinds, by
+    /// [`RoundTrip::least_us`] and [`RoundTrip::most_timeout`].
+    pub(crate) fn rely(&mut self, clock: &Clock, event: u16, began: u64) {
+        if !clock.is_noting() {
+            return;
+        }
+        let ns = clock.now - began;
+        let least = clock.least_rtt_ns;
+        let usual = least + least / 8 + SLACK_NS;
+        let (least, most) = if (least..=usual).contains(&ns) {
+            (least, usual)
+        } else {
+            let power = ns.max(1).ilog2();
+            (1 << power, (2 << power) - 1)
+        };
+        clock.rely(event, least, most);
+        let [all_least, all_most] = &mut self.bounds_us;
+        let (least_us, most_us) = ((least / 1_000) as u32, (most / 1_000) as u32 + 1);
+        *all_least = if *all_most == 0 { least_us } else { least_us.min(*all_least) };
+        *all_most = most_us.max(*all_most);
+    }
+
+    /// What no smoothed round trip is below, us, in any such trial; 0 before the first.
+    pub(crate) fn least_us(&self) -> u32 {
+        self.bounds_us[0].saturating_sub(ROUNDING_US)
+    }
+
+    /// What the timeout is at most in any such trial, jiffies: the variance term is never above four
+    /// times the longest round trip.
+    pub(crate) fn most_timeout(&self, kernel: &Kernel) -> u32 {
+        let most_us = u64::from(self.bounds_us[1] + ROUNDING_US);
+        let us = most_us + (4 * most_us).max(u64::from(kernel.rto_min_us));
+        kernel.jiffy.ceil_us(us).max(kernel.timeout_init).min(kernel.rto_max)
+    }
+
+    /// What it is at least in any such trial, jiffies: the variance term is never below the least
+    /// timeout.
+    pub(crate) fn least_timeout(&self, kernel: &Kernel) -> u32 {
+        kernel.jiffy.ceil_us(u64::from(self.least_us() + kernel.rto_min_us)).min(kernel.timeout_init)
     }
 
     /// Doubles the timeout after it has run.

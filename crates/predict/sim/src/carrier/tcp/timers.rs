@@ -31,7 +31,39 @@ pub(crate) enum WheelTimer {
     },
 }
 
+/// What is known of when a timer runs at the earliest, in any trial whose decisions until it was
+/// set were the same and whose round trips met [`RoundTrip::rely`]: not before both times.
+///
+/// [`RoundTrip::rely`]: super::round_trip::RoundTrip::rely
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Bounds {
+    /// The event that set it, and for how long at least, ns.
+    set_at: u16,
+    least: u64,
+    /// The event at which the first segment without an answer was sent, and for how long at least
+    /// the timeout is, ns.
+    sent_at: u16,
+    least_timeout: u64,
+}
+
+impl Bounds {
+    /// Of a timer that is set now to at least so many jiffies.
+    pub(super) fn of(clock: &Clock, jiffies: u32) -> Bounds {
+        let least = u64::from(jiffies) * clock.jiffy_ns();
+        Bounds { set_at: clock.event, least, sent_at: clock.event, least_timeout: least }
+    }
+}
+
 impl WheelTimer {
+    /// Notes that it has not run yet. A timer never runs before its delay is over.
+    #[inline]
+    pub(super) fn rely(&self, clock: &Clock, bounds: &Bounds) {
+        if clock.is_noting() && !matches!(self, WheelTimer::Stopped) {
+            clock.rely(bounds.set_at, 0, bounds.least.saturating_sub(1));
+            clock.rely(bounds.sent_at, 0, bounds.least_timeout.saturating_sub(1));
+        }
+    }
+
     /// Sets it, or sets it anew.
     pub(super) fn set(&mut self, clock: &Clock, delay: u32) {
         self.doubt(clock);
@@ -75,7 +107,41 @@ impl Socket {
     pub(super) fn set_timer(&mut self, context: &Context<'_, '_>, pending: Pending, jiffies: u32) {
         self.pending = pending;
         let delay = jiffies.min(context.settings.kernel.rto_max);
-        self.arm(context.clock, delay);
+        self.arm(context, delay);
+    }
+
+    /// Notes that neither timer has run yet.
+    pub(super) fn rely_on_timers(&self, clock: &Clock) {
+        self.write_timer.rely(clock, &self.write_bounds);
+        self.delack_timer.rely(clock, &self.delack_bounds);
+    }
+
+    /// What the timer for sending rests on that is set now to so many jiffies.
+    ///
+    /// Round trips are bounded from below, and so are both timeouts that come from them
+    /// (`schedule_loss_probe`, `rearm_rto`): the smoothed round trip is no shorter than the shortest,
+    /// the variance term at least the least timeout.
+    #[cold]
+    pub(super) fn bounds_of_write_timer(&self, context: &Context<'_, '_>, delay: u32) -> Bounds {
+        let (clock, kernel) = (context.clock, &context.settings.kernel);
+        if self.state != State::Established {
+            // The timeout of a SYN or SYN-ACK depends on nothing.
+            return Bounds::of(clock, delay);
+        }
+        let least_rtt_us = self.round_trip.least_us();
+        let timeout_us = least_rtt_us + kernel.rto_min_us;
+        let more = if self.packets_out == 1 { kernel.rto_min_us } else { kernel.timeout_min_us };
+        let least_us = match self.pending {
+            Pending::LossProbe => (2 * least_rtt_us + more).min(timeout_us),
+            Pending::Retransmit => timeout_us,
+            Pending::None | Pending::Reorder => 0,
+        };
+        Bounds {
+            set_at: clock.event,
+            least: u64::from(least_us) * 1_000,
+            sent_at: self.queue.first().map_or(clock.event, |segment| segment.event),
+            least_timeout: u64::from(timeout_us) * 1_000,
+        }
     }
 
     /// The timer for sending ran (`tcp_write_timer_handler`).
@@ -226,6 +292,7 @@ impl Socket {
         self.transmissions += 1;
         let segment = &mut self.queue.all_mut()[index];
         segment.sent = now;
+        segment.event = context.clock.event;
         segment.order = self.transmissions;
         segment.stamp = stamp;
         segment.flags |= EVER_RETRANS;
@@ -240,6 +307,7 @@ impl Socket {
         } else {
             self.transmit(context, &mut packet, segment.first_sent);
             self.lsndtime = context.clock.jiffies;
+            self.last_sent_at = context.clock.event;
             self.receiver.data_sent(context.clock);
         }
     }

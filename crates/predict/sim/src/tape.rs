@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How a trial without loss went, as a list of what takes time, so that other trials that go the
+//! same way need nothing but their own draws.
+//!
+//! A tape is recorded while the event engine runs a trial: every draw, packet and waking in its
+//! order, and every decision that depends on a time. A trial that is played from it draws from the
+//! same streams in the same order, and does the same sums by the same functions; wherever the
+//! engine would have decided, the decision is checked, and if one falls otherwise the trial is left
+//! to the engine. So a played trial has the engine's outcome to the nanosecond, whatever its costs
+//! are: constant, drawn, by a board's place in a band.
+//!
+//! What TCP decides by its clock is known from the spans that it notes ([`Clock::rely`]): ticks,
+//! timers and estimates of the round trip are bounded in them. Events come in the order of the tape
+//! if each is later than the one before, for then none of those that were waiting was earlier.
+//!
+//! [`Clock::rely`]: crate::clock::Clock::rely
+
+use warifu_model::{Mark, Role, Stage};
+
+use crate::clock::Span;
+use crate::event_queue::Event;
+use crate::outcome::ConnectionOutcome;
+use crate::program::{Op, PROCESSING};
+use crate::route::Heading;
+
+/// What happens in a trial, as the player does it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// A packet arrives, by its number among all.
+    Arrive { packet: u16 },
+    /// A program's own time has come.
+    GoOn { party: u8 },
+    /// A party's processing takes time by a law, of [`Programs::costs`].
+    ///
+    /// [`Programs::costs`]: crate::program::Programs::costs
+    Draw { party: u8, cold: bool, stage: Stage, cost: u32 },
+    /// A party does nothing for so long.
+    Pause { party: u8, ns: u64 },
+    /// A party's processing takes as long as it always does.
+    Constant { party: u8, stage: Stage, ns: u64 },
+    /// A party's processing, one after the other; the index is of [`Ways::runs`].
+    Compute { party: u8, run: u32 },
+    /// A call to the key store, after which the party's caches are cold if it took longer.
+    KeyStore { party: u8, call: u32, signs: bool, colder: bool },
+    /// A packet is put on the link.
+    Send { heading: Heading, bytes: u32 },
+    /// A party writes messages, by the number of the first.
+    Write { party: u8, first: u16 },
+    /// A party opens a channel.
+    Open { party: u8, channel: u16 },
+    /// The packet at hand asks the acceptor to open a channel.
+    Request { channel: u16 },
+    /// A channel is open at one end; its party takes the account over if it waited for that.
+    Opened { party: u8, channel: u16, opens: bool, wakes: bool },
+    /// What a party waited for has come with the packet at hand: it was written then.
+    Wake { party: u8, whole: bool, write: u16 },
+    /// A party waits from its own time on.
+    Rest { party: u8 },
+    /// Whether a party's caches are cold.
+    IsCold { party: u8, cold: bool },
+    /// Whether a party's own time is before now.
+    IsBehind { party: u8, behind: bool },
+    /// Whether a party's own time has come.
+    IsDue { party: u8, due: bool },
+    /// Since the event of that number at least so long has passed, ns.
+    Least { since: u16, ns: u64 },
+    /// And at most so long.
+    Most { since: u16, ns: u64 },
+    /// A party passes a mark.
+    Mark { party: u8, mark: Mark },
+    /// The trial has ended; the index is of [`Ways::ends`].
+    End { end: u32 },
+}
+
+/// The ways that trials without loss are known to go: their tapes, where those that begin in the same
+/// way have it in common.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ways {
+    pub steps: Vec<Step>,
+    pub ends: Vec<End>,
+    /// What parties compute from one decision to the next.
+    pub runs: Vec<Box<[Piece]>>,
+    tapes: usize,
+}
+
+/// A piece of a party's processing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub stage: Stage,
+    pub time: Taken,
+}
+
+/// How long it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// As long as a law has it, of [`Programs::costs`].
+    ///
+    /// [`Programs::costs`]: crate::program::Programs::costs
+    Drawn { cost: u32, cold: bool },
+    /// Always so long, but for what a connection's computing has in common.
+    Always { ns: u64 },
+    /// So long by the program's own will.
+    Paused { ns: u64 },
+}
+
+/// An act, and where to go on if it is not what happens: the index of another step, 0 if nothing
+/// else is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    pub act: Act,
+    pub otherwise: u32,
+}
+
+/// What is known of a trial at its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    /// The outcome of the trial that was recorded; counters are those of all that go its way.
+    pub outcome: ConnectionOutcome,
+    /// Packets, and programs that were to go on, whose time had not come.
+    pub late_packets: Vec<u16>,
+    pub late_programs: Vec<u8>,
+}
+
+/// A trial that was recorded to its end.
+#[derive(Clone, Debug)]
+pub(crate) struct Tape {
+    acts: Vec<Act>,
+    end: End,
+    /// Packets of each direction that arrived before it ended.
+    pub packets: [u64; 2],
+}
+
+/// Ways of the same lengths, at most: each costs a trial that is recorded, and memory.
+const MOST_TAPES: usize = 500;
+
+impl Ways {
+    /// Whether another way may be remembered.
+    pub(crate) fn have_room(&self) -> bool {
+        self.tapes < MOST_TAPES
+    }
+
+    /// Adds a way to go.
+    pub(crate) fn add(&mut self, tape: Tape) {
+        self.tapes += 1;
+        let acts = self.join(&tape.acts);
+        let mut at = 0;
+        for (index, &act) in acts.iter().enumerate() {
+            loop {
+                match self.steps.get(at) {
+                    Some(step) if step.act == act => break,
+                    Some(step) if step.otherwise != 0 => at = step.otherwise as usize,
+                    Some(step) => {
+                        if step.act.decides() && act.decides() {
+                            self.steps[at].otherwise = self.steps.len() as u32;
+                            self.append(&acts[index..], tape.end);
+                        }
+                        return;
+                    }
+                    None => return self.append(&acts[index..], tape.end),
+                }
+            }
+            at += 1;
+        }
+    }
+
+    /// The same acts, with what a party computes without a decision in between as one.
+    fn join(&mut self, acts: &[Act]) -> Vec<Act> {
+        let piece = |act: &Act| match *act {
+            Act::Draw { party, cold, stage, cost } => {
+                Some((party, Piece { stage, time: Taken::Drawn { cost, cold } }))
+            }
+            Act::Constant { party, stage, ns } => {
+                Some((party, Piece { stage, time: Taken::Always { ns } }))
+            }
+            Act::Pause { party, ns } => {
+                Some((party, Piece { stage: Stage::Idle, time: Taken::Paused { ns } }))
+            }
+            _ => None,
+        };
+        let mut joined = Vec::with_capacity(acts.len());
+        let party_of = |act: &Act| piece(act).map(|(party, _)| party);
+        for group in acts.chunk_by(|a, b| party_of(a).is_some() && party_of(a) == party_of(b)) {
+            let Some(party) = party_of(&group[0]) else {
+                joined.extend_from_slice(group);
+                continue;
+            };
+            let run: Box<[Piece]> =
+                group.iter().filter_map(piece).map(|(_, piece)| piece).collect();
+            let known = self.runs.iter().position(|other| *other == run);
+            let run = known.unwrap_or_else(|| {
+                self.runs.push(run);
+                self.runs.len() - 1
+            });
+            joined.push(Act::Compute { party, run: run as u32 });
+        }
+        joined
+    }
+
+    fn append(&mut self, acts: &[Act], end: End) {
+        self.steps.extend(acts.iter().map(|&act| Step { act, otherwise: 0 }));
+        let act = Act::End { end: self.ends.len() as u32 };
+        self.steps.push(Step { act, otherwise: 0 });
+        self.ends.push(end);
+    }
+}
+
+impl Act {
+    /// Whether something else may happen in its place.
+    fn decides(&self) -> bool {
+        use Act::{IsBehind, IsCold, IsDue};
+        self.is_event() || matches!(self, IsBehind { .. } | IsCold { .. } | IsDue { .. })
+    }
+
+    /// Whether it is an event.
+    pub(crate) fn is_event(&self) -> bool {
+        matches!(self, Act::Arrive { .. } | Act::GoOn { .. })
+    }
+}
+
+/// A trial that is being recorded.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recorder {
+    acts: Vec<Act>,
+    /// When each event happened, from the beginning on, which is the first.
+    events: Vec<u64>,
+    /// What is on its way in each direction: when it arrives, and its number.
+    on_way: [Vec<(u64, u16)>; 2],
+    /// Packets sent so far; how many of each direction have arrived.
+    sent: u16,
+    arrived: [u64; 2],
+    /// Programs that will go on at their own time.
+    waiting: Vec<u8>,
+    /// Whether something happened that no tape can tell.
+    spoilt: bool,
+}
+
+impl Recorder {
+    /// A trial that begins now.
+    pub(crate) fn new() -> Recorder {
+        Recorder { events: vec![0], ..Recorder::default() }
+    }
+
+    /// Something happens that depends on more than a tape can tell.
+    pub(crate) fn spoil(&mut self) {
+        self.spoilt = true;
+    }
+
+    /// Something is done.
+    pub(crate) fn push(&mut self, act: Act) {
+        // A program that goes on at its own time does so because it has come.
+        let goes_on = |party| self.acts.last() == Some(&Act::GoOn { party });
+        if !matches!(act, Act::IsDue { party, due: true } if goes_on(party)) {
+            self.acts.push(act);
+        }
+    }
+
+    /// An event happens; its number.
+    pub(crate) fn event(&mut self, time: u64, event: Event) -> u16 {
+        let number = self.events.len();
+        self.events.push(time);
+        match event {
+            Event::Arrival(heading) if !self.on_way[heading as usize].is_empty() => {
+                let (_, packet) = self.on_way[heading as usize].remove(0);
+                self.arrived[heading as usize] += 1;
+                self.push(Act::Arrive { packet });
+            }
+            Event::Program { party, .. } => {
+                self.waiting.retain(|&of| u32::from(of) != party);
+                self.push(Act::GoOn { party: party as u8 });
+            }
+            _ => self.spoil(),
+        }
+        // Of more there is no tape.
+        number as u16
+    }
+
+    /// A packet was put on the link that arrives then, if it is not lost.
+    pub(crate) fn sent(&mut self, heading: Heading, bytes: u32, arrival: Option<u64>) {
+        let Some(arrival) = arrival else { return self.spoil() };
+        let way = &mut self.on_way[heading as usize];
+        let at = way.partition_point(|&(other, _)| other <= arrival);
+        way.insert(at, (arrival, self.sent));
+        self.sent += 1;
+        self.push(Act::Send { heading, bytes });
+    }
+
+    /// A program will go on at its own time.
+    pub(crate) fn waits(&mut self, party: usize) {
+        self.waiting.push(party as u8);
+    }
+
+    /// A party has run these steps of its program, with its caches as they are.
+    pub(crate) fn ran(&mut self, party: usize, steps: &[Op], is_cold: bool) {
+        let party = party as u8;
+        for step in steps {
+            match *step {
+                Op::Constant { stages, warm, cold } => {
+                    let times = if is_cold { cold } else { warm };
+                    for (stage, ns) in stages.into_iter().zip(times) {
+                        if ns > 0 {
+                            self.push(Act::Constant { party, stage, ns });
+                        }
+                    }
+                }
+                Op::Draw { cost, stage, .. } => {
+                    self.push(Act::Draw { party, cold: is_cold, stage, cost });
+                }
+                Op::Step { .. } => self.spoil(),
+                _ => {}
+            }
+        }
+    }
+
+    /// A party with a role has woken up.
+    pub(crate) fn woke(&mut self, party: usize, role: Role, cold: bool, cost: u32) {
+        let stage = PROCESSING[role as usize][1];
+        self.push(Act::Draw { party: party as u8, cold, stage, cost });
+    }
+
+    /// What TCP relied on in the event at hand.
+    pub(crate) fn relied_on(&mut self, spans: Vec<Span>) {
+        let now = self.events.last().copied().unwrap_or(0);
+        for Span { from, least, most } in spans {
+            let began = self.events.get(usize::from(from)).copied().unwrap_or(now);
+            if !(least..=most).contains(&(now - began)) {
+                return self.spoil();
+            }
+            if most < u64::MAX / 2 {
+                self.check(Act::Most { since: from, ns: most });
+            }
+            if least > 0 {
+                self.check(Act::Least { since: from, ns: least });
+            }
+        }
+    }
+
+    /// Something is to be checked at the event at hand. Of several bounds on a span the tightest is
+    /// enough.
+    fn check(&mut self, act: Act) {
+        let here = self.acts.iter().rposition(Act::is_event).map_or(0, |event| event + 1);
+        for other in &mut self.acts[here..] {
+            match (other, act) {
+                (Act::Most { since, ns }, Act::Most { since: of, ns: most }) if *since == of => {
+                    *ns = most.min(*ns);
+                    return;
+                }
+                (Act::Least { since, ns }, Act::Least { since: of, ns: least })
+                    if *since == of =>
+                {
+                    *ns = least.max(*ns);
+                    return;
+                }
+                _ => {}
+            }
+        }
+        self.push(act);
+    }
+
+    /// The tape, if the trial can be told by one.
+    pub(crate) fn finish(self, outcome: ConnectionOutcome) -> Option<Tape> {
+        let fits = self.events.len() < usize::from(u16::MAX) && self.sent < u16::MAX;
+        let late_packets = self.on_way.iter().flatten().map(|&(_, packet)| packet).collect();
+        let end = End { outcome, late_packets, late_programs: self.waiting };
+        (fits && !self.spoilt && !outcome.failed).then_some(Tape {
+            acts: self.acts,
+            end,
+            packets: self.arrived,
+        })
+    }
+}
