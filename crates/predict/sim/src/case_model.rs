@@ -200,6 +200,30 @@ impl CaseModel {
         self.with_drops(&[], &[])
     }
 
+    /// The same for [`Simulator::enumerate`](crate::Simulator::enumerate), with nothing lost yet, and
+    /// the probability of losing a packet of each direction. `None` where more depends on chance
+    /// than losses, costs, lengths and the phase of the ticks.
+    pub(crate) fn to_enumerate(&self) -> Option<(CaseModel, [f64; 2])> {
+        let [up, down] = self.paths.each_ref().map(PathModel::independent_loss);
+        let loss = [up?, down?];
+        let over_tcp = |plan: &ChannelPlan| matches!(plan.carrier, CarrierModel::Tcp(_));
+        let alone = self.begins.len() == 1
+            && self.programs.episodes == 1
+            && self.programs.parties.len() == 2
+            && self.programs.channels.iter().all(over_tcp)
+            && !self.has_bands();
+        alone.then(|| (self.clone().with_drops(&[], &[]), loss))
+    }
+
+    /// Loses these packets of each direction and no others.
+    pub(crate) fn lose(&mut self, packets: &[Vec<u64>; 2]) {
+        // Trials without loss may be told from others, of whichever model.
+        self.goes_by_tape = packets.iter().all(Vec::is_empty);
+        for (path, packets) in self.paths.iter_mut().zip(packets) {
+            path.lose(packets);
+        }
+    }
+
     /// The link's delay towards the client, ns, without jitter.
     pub(crate) fn way_down_ns(&self) -> u64 {
         self.paths[Heading::Down as usize].delay_ns()

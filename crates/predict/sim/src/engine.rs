@@ -8,6 +8,7 @@ use crate::capture::PacketEvent;
 use crate::carrier::Carrier;
 use crate::case_model::CaseModel;
 use crate::event_queue::Event;
+use crate::exact::Traffic;
 use crate::instance::Instance;
 use crate::link::{Path, PathModel};
 use crate::memo::{Lossless, Memo, Tapes};
@@ -85,6 +86,27 @@ impl Simulator {
     pub fn run(&mut self, model: &CaseModel, seed: u64, outcome: &mut Outcome) {
         let lengths = self.seed(model, seed);
         self.run_seeded(model, seed, lengths, outcome);
+    }
+
+    /// Runs one trial of a model of [`CaseModel::to_enumerate`], whose ticks have that phase.
+    pub(crate) fn run_phase(
+        &mut self,
+        model: &CaseModel,
+        (seed, phase): (u64, u64),
+        outcome: &mut Outcome,
+    ) -> Traffic {
+        let lengths = self.seed(model, seed);
+        self.world.set_phase(model, phase);
+        let told = self.told;
+        self.run_seeded(model, seed, lengths, outcome);
+        if self.told > told {
+            let arrived = self.player.arrived;
+            return Traffic { arrived, offered: arrived, met: true };
+        }
+        let now = self.world.now;
+        let [up, down] = self.world.paths.each_ref().map(|path| path.traffic(now));
+        let met = up.2 == model.paths[0].scripted() && down.2 == model.paths[1].scripted();
+        Traffic { arrived: [up.0, down.0], offered: [up.1, down.1], met }
     }
 
     /// Runs one trial on one of a model's boards, counted from 0, or beyond the last on the one in

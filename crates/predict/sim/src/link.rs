@@ -66,6 +66,8 @@ pub(crate) struct Path {
     pub packets: u64,
     pub bytes: u64,
     dropped: u64,
+    /// When the last of the packets that were lost would have arrived, ns.
+    latest_lost: u64,
     /// Instants at which the packets in the queue will have left it.
     departures: VecDeque<u64>,
     wire_free_at: u64,
@@ -129,6 +131,27 @@ impl PathModel {
         matches!(self.loss, LossModel::None | LossModel::Independent { .. })
     }
 
+    /// The probability of losing a packet, where nothing else depends on chance but the times in
+    /// interfaces.
+    pub(crate) fn independent_loss(&self) -> Option<f64> {
+        match self.loss {
+            _ if self.jitter.is_some() => None,
+            LossModel::None => Some(0.0),
+            LossModel::Independent { ln_keep } => Some(-ln_keep.exp_m1()),
+            LossModel::Bursts { .. } | LossModel::Script(_) => None,
+        }
+    }
+
+    /// Drops these packets, counted from 0 and ascending, and no others.
+    pub(crate) fn lose(&mut self, packets: &[u64]) {
+        self.loss = LossModel::Script(packets.to_vec());
+    }
+
+    /// How many packets a script drops.
+    pub(crate) fn scripted(&self) -> usize {
+        if let LossModel::Script(packets) = &self.loss { packets.len() } else { 0 }
+    }
+
     /// The same with a script in the place of the random loss.
     pub(crate) fn with_script(mut self, mut script: Vec<u64>) -> PathModel {
         script.sort_unstable();
@@ -180,6 +203,7 @@ impl Path {
             packets: 0,
             bytes: 0,
             dropped: 0,
+            latest_lost: 0,
             departures: VecDeque::new(),
             wire_free_at: 0,
             last_arrival: 0,
@@ -200,6 +224,7 @@ impl Path {
         self.departures.clear();
         self.packets = 0;
         self.dropped = 0;
+        self.latest_lost = 0;
         self.bytes = 0;
         self.wire_free_at = 0;
         self.last_arrival = 0;
@@ -235,6 +260,14 @@ impl Path {
         self.next_arrival =
             self.in_flight.front().map_or(Time::NONE, |next| Time::at(next.arrival));
         packet
+    }
+
+    /// Packets that have arrived, that were offered but for those still on their way, and that were
+    /// to be lost and would have arrived by then.
+    pub(crate) fn traffic(&self, now: u64) -> (u64, u64, usize) {
+        let offered = self.packets - self.in_flight.len() as u64;
+        let lost = if self.latest_lost <= now { self.losses } else { 0 };
+        (offered - self.dropped, offered, lost)
     }
 
     /// How many packets are on their way.
@@ -275,16 +308,21 @@ impl Path {
             None => (on_link, 0),
             Some(ns_per_byte) => {
                 let serialisation = (f64::from(bytes) * ns_per_byte).ceil() as u64;
-                (self.queue_up(model.queue_packets, on_link, serialisation)?, serialisation)
+                let leaves = self.queue_up(model.queue_packets, on_link, serialisation);
+                if lost && leaves.is_none() {
+                    self.latest_lost = u64::MAX;
+                }
+                (leaves?, serialisation)
             }
         };
         let queue = leaves - serialisation - on_link;
         let jitter = model.jitter.as_ref().map_or(0, |law| law.draw(&mut self.jitter));
+        let mut arrival = leaves + model.delay_ns + jitter + model.held_ns(number) + after;
         if lost {
             self.dropped += 1;
+            self.latest_lost = self.latest_lost.max(arrival);
             return None;
         }
-        let mut arrival = leaves + model.delay_ns + jitter + model.held_ns(number) + after;
         if model.keep_order {
             arrival = arrival.max(self.last_arrival);
             self.last_arrival = arrival;

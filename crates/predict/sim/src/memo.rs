@@ -116,7 +116,7 @@ impl Tapes {
     /// Remembers a way to go.
     pub(crate) fn put(&mut self, key: u64, tape: Tape) {
         let first = self.known.is_empty();
-        for (least, packets) in self.packets.iter_mut().zip(tape.packets) {
+        for (least, packets) in self.packets.iter_mut().zip(tape.end.packets) {
             *least = if first { packets } else { packets.min(*least) };
         }
         if first {

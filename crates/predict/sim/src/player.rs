@@ -30,6 +30,8 @@ pub(crate) struct Player {
     /// Whether the last event was a packet's arrival, and in which direction.
     heading: Option<usize>,
     now: u64,
+    /// Packets of each direction that arrived in the last trial that was played to its end.
+    pub arrived: [u64; 2],
 }
 
 /// A party's time, and where it went.
@@ -212,7 +214,7 @@ impl Player {
     }
 
     /// The outcome, if the trial has really ended there.
-    fn end(&self, end: &End, model: &CaseModel) -> Option<ConnectionOutcome> {
+    fn end(&mut self, end: &End, model: &CaseModel) -> Option<ConnectionOutcome> {
         let later = |&packet: &u16| {
             self.packets.get(usize::from(packet)).is_some_and(|packet| {
                 let same_way = self.heading == Some(packet.heading);
@@ -221,6 +223,7 @@ impl Player {
         };
         let goes_on = |&party: &u8| self.parties[usize::from(party)].time > self.now;
         let sure = end.late_packets.iter().all(later) && end.late_programs.iter().all(goes_on);
+        self.arrived = end.packets;
         let Player { marks, stages, .. } = *self;
         (sure && self.now <= model.horizon).then_some(ConnectionOutcome {
             marks,

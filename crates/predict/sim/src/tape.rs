@@ -116,6 +116,8 @@ pub(crate) struct Step {
 pub(crate) struct End {
     /// The outcome of the trial that was recorded; counters are those of all that go its way.
     pub outcome: ConnectionOutcome,
+    /// Packets of each direction that arrived before it.
+    pub packets: [u64; 2],
     /// Packets, and programs that were to go on, whose time had not come.
     pub late_packets: Vec<u16>,
     pub late_programs: Vec<u8>,
@@ -125,9 +127,7 @@ pub(crate) struct End {
 #[derive(Clone, Debug)]
 pub(crate) struct Tape {
     acts: Vec<Act>,
-    end: End,
-    /// Packets of each direction that arrived before it ended.
-    pub packets: [u64; 2],
+    pub end: End,
 }
 
 /// Ways of the same lengths, at most: each costs a trial that is recorded, and memory.
@@ -360,11 +360,8 @@ impl Recorder {
     pub(crate) fn finish(self, outcome: ConnectionOutcome) -> Option<Tape> {
         let fits = self.events.len() < usize::from(u16::MAX) && self.sent < u16::MAX;
         let late_packets = self.on_way.iter().flatten().map(|&(_, packet)| packet).collect();
-        let end = End { outcome, late_packets, late_programs: self.waiting };
-        (fits && !self.spoilt && !outcome.failed).then_some(Tape {
-            acts: self.acts,
-            end,
-            packets: self.arrived,
-        })
+        let (packets, late_programs) = (self.arrived, self.waiting);
+        let end = End { outcome, packets, late_packets, late_programs };
+        (fits && !self.spoilt && !outcome.failed).then_some(Tape { acts: self.acts, end })
     }
 }

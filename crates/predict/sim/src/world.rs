@@ -67,15 +67,20 @@ impl World {
     pub(crate) fn seed(&mut self, model: &CaseModel, seed: u64) {
         // One draw needs no stream of its own.
         let phase = mix(seed ^ mix(Purpose::Clock as u64));
-        self.clocks[0] = Clock::from_bits(model.jiffies[0], phase);
-        if !model.one_clock {
-            self.clocks[1] = Clock::from_bits(model.jiffies[1], mix(phase));
-        }
+        self.set_phase(model, phase);
         self.begin_streams(model, seed);
         self.places.clear();
         if !model.programs.bands.is_empty() {
             let mut boards = Stream::new(seed, Purpose::Board);
             self.places.extend(model.programs.bands.iter().map(|_| boards.uniform()));
+        }
+    }
+
+    /// Sets where the trial lies relative to the ticks, from 64 random bits.
+    pub(crate) fn set_phase(&mut self, model: &CaseModel, phase: u64) {
+        self.clocks[0] = Clock::from_bits(model.jiffies[0], phase);
+        if !model.one_clock {
+            self.clocks[1] = Clock::from_bits(model.jiffies[1], mix(phase));
         }
     }
 

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The exact tier: loss patterns in order of probability, each with its weight, run through the same
+//! state machines as the event tier's trials.
+//!
+//! A pattern is a set of packets that are lost, by direction and number. Of a trial with given costs,
+//! lengths and phase of the ticks, the packets that are offered to the link and arrive before its end
+//! decide how it goes; with `k` of them lost and `n` not, its pattern has the probability
+//! `p^k (1 - p)^n`, and those of all patterns add up to one. Patterns are found by running the known
+//! ones: each packet that arrived after the last that is lost may be lost as well.
+//!
+//! What is not lost is sampled: several trials for each pattern, with costs and lengths drawn as in
+//! the event tier, and the phases of the ticks spread evenly over the pattern of the timer wheel,
+//! since they move what a timer decides by up to 32 ms. Each is an atom whose weight is its pattern's
+//! probability over its number of trials. Patterns are taken until those left have less than a given
+//! probability, the residual.
+
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashSet};
+
+use crate::case_model::CaseModel;
+use crate::engine::Simulator;
+use crate::outcome::Outcome;
+use crate::random::mix;
+use crate::route::Heading;
+
+/// How far the exact tier goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Accuracy {
+    /// Patterns are taken until those left have less probability together.
+    pub residual: f64,
+    /// Trials of the pattern without loss, the quickest to run: what differs in it is costs alone,
+    /// and it is the body of the distribution.
+    pub lossless_trials: f64,
+    /// Trials of every other pattern, over its probability: the noise of a quantile comes from those
+    /// whose trials are on both its sides, by the square of their probability over their trials.
+    pub lossy_trials: f64,
+    /// Patterns at most, whatever is left then.
+    pub most_patterns: usize,
+}
+
+/// What was enumerated.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Enumerated {
+    /// The probability of all patterns that were not taken: what the weights of all atoms lack to
+    /// one. Statistics are of the rest. A quantile `q` of all is therefore between the rest's
+    /// quantiles whose weights are `q` less the residual and `q`; a share of all is off by the
+    /// residual at most.
+    pub residual: f64,
+    /// Patterns that were taken.
+    pub patterns: usize,
+    /// Trials that were run.
+    pub trials: u64,
+}
+
+/// A loss pattern: the packets of each direction that are lost, ascending.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Pattern([Vec<u64>; 2]);
+
+/// A pattern that was found and not yet taken.
+#[derive(Clone, Debug)]
+struct Found {
+    /// About its probability.
+    probability: f64,
+    pattern: Pattern,
+}
+
+/// What the packets of a trial came to until its end, in each direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Traffic {
+    /// Packets that arrived.
+    pub arrived: [u64; 2],
+    /// Packets that were offered, but for those that were still on their way.
+    pub offered: [u64; 2],
+    /// Whether every packet of the pattern was offered and would have arrived.
+    pub met: bool,
+}
+
+impl Default for Accuracy {
+    fn default() -> Accuracy {
+        let (lossless_trials, lossy_trials) = (10_000.0, 74_000.0);
+        Accuracy { residual: 1e-3, lossless_trials, lossy_trials, most_patterns: 20_000 }
+    }
+}
+
+impl Simulator {
+    /// Gives `keep` the outcome of each atom with its seed and weight. The same model, seed and
+    /// accuracy give the same atoms. `None` where more than losses, costs, lengths and phases depends
+    /// on chance: jitter, bursts of losses, several connections, boards with bands.
+    pub fn enumerate(
+        &mut self,
+        model: &CaseModel,
+        seed: u64,
+        accuracy: Accuracy,
+        mut keep: impl FnMut(f64, u64, &Outcome),
+    ) -> Option<Enumerated> {
+        let (mut scripted, loss) = model.to_enumerate()?;
+        let mut outcome = Outcome::default();
+        let mut done = Enumerated { residual: 1.0, ..Enumerated::default() };
+        let mut known = HashSet::from([Pattern::default()]);
+        let mut waiting = BinaryHeap::from([Found { probability: 1.0, pattern: Pattern::default() }]);
+        let (mut next_seed, mut taken_probability) = (seed, 0.0);
+        while let Some(Found { probability, pattern }) = waiting.pop() {
+            if taken_probability >= 1.0 - accuracy.residual || done.patterns >= accuracy.most_patterns
+            {
+                break;
+            }
+            scripted.lose(&pattern.0);
+            let trials = accuracy.trials(&pattern, probability);
+            let first_phase = mix(next_seed);
+            let mut offered = [0; 2];
+            let before = taken_probability;
+            for trial in 0..trials {
+                next_seed = mix(next_seed ^ trial);
+                let phase = phase(first_phase, trial, trials);
+                let traffic = self.run_phase(&scripted, (next_seed, phase), &mut outcome);
+                offered = [0, 1].map(|way| traffic.offered[way].max(offered[way]));
+                if traffic.met {
+                    let weight = pattern.probability(loss, traffic.arrived) / trials as f64;
+                    taken_probability += weight;
+                    keep(weight, next_seed, &outcome);
+                }
+            }
+            // From here on its own, not the guess by which it was chosen.
+            let probability = taken_probability - before;
+            done.trials += trials;
+            done.patterns += 1;
+            for (child, heading) in pattern.children(offered) {
+                let loss = loss[heading as usize];
+                if loss > 0.0 && known.insert(child.clone()) {
+                    // About: of as many packets one more is lost.
+                    let probability = probability * loss / (1.0 - loss).max(loss);
+                    waiting.push(Found { probability, pattern: child });
+                }
+            }
+        }
+        done.residual = (1.0 - taken_probability).max(0.0);
+        Some(done)
+    }
+}
+
+impl Accuracy {
+    /// How many trials a pattern of this probability takes: an odd number, so that phases that divide
+    /// the pattern of the timer wheel evenly divide each of its levels evenly as well.
+    fn trials(&self, pattern: &Pattern, probability: f64) -> u64 {
+        let lossless = pattern.0.iter().all(Vec::is_empty);
+        let wanted = if lossless { self.lossless_trials } else { self.lossy_trials * probability };
+        wanted.ceil() as u64 | 1
+    }
+}
+
+/// The 64 bits of a trial's clock ([`Clock::from_bits`]): the upper ones, its place in the wheel's
+/// pattern, evenly spread over all trials of a pattern, the lower ones at random.
+///
+/// [`Clock::from_bits`]: crate::clock::Clock::from_bits
+fn phase(first: u64, trial: u64, trials: u64) -> u64 {
+    // From a place at random on, as systematic sampling has it.
+    let place = first.wrapping_add((u64::MAX / trials).wrapping_mul(trial));
+    (place & !0xf_ffff) | (mix(place) & 0xf_ffff)
+}
+
+impl Pattern {
+    /// Its probability where packets are lost with these and so many arrive, in each direction.
+    fn probability(&self, loss: [f64; 2], arrived: [u64; 2]) -> f64 {
+        let way = |way: usize| {
+            let lost = self.0[way].len() as f64;
+            loss[way].powf(lost) * (1.0 - loss[way]).powf(arrived[way] as f64)
+        };
+        way(0) * way(1)
+    }
+
+    /// The patterns with one more packet lost, of those offered, and its direction. Each direction's
+    /// come in their order, so that every pattern is found from those that lack its last loss.
+    fn children(&self, offered: [u64; 2]) -> Vec<(Pattern, Heading)> {
+        let mut children = Vec::new();
+        for heading in [Heading::Up, Heading::Down] {
+            let way = heading as usize;
+            let next = self.0[way].last().map_or(0, |last| last + 1);
+            for packet in next..offered[way] {
+                let mut child = self.clone();
+                child.0[way].push(packet);
+                children.push((child, heading));
+            }
+        }
+        children
+    }
+}
+
+impl PartialEq for Found {
+    fn eq(&self, other: &Found) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Found {}
+
+impl PartialOrd for Found {
+    fn partial_cmp(&self, other: &Found) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Found {
+    /// By probability; of equal ones the order is that of their packets, so that it is always the
+    /// same.
+    fn cmp(&self, other: &Found) -> Ordering {
+        let by_probability = self.probability.total_cmp(&other.probability);
+        by_probability.then_with(|| other.pattern.0.cmp(&self.pattern.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 4096 jiffies, of which a level's bucket takes 1, 8, 64 or 512.
+    #[test]
+    fn phases_are_spread_over_every_level_of_the_wheel() {
+        for trials in [1_u64, 9, 301] {
+            for buckets in [1_u64, 8, 64, 512, 4_096] {
+                let within = |trial| phase(7, trial, trials).wrapping_mul(buckets);
+                let mut places: Vec<u64> = (0..trials).map(within).collect();
+                places.sort_unstable();
+                let widest = places.windows(2).map(|two| two[1] - two[0]).max().unwrap_or(0);
+                // The lower bits are at random.
+                let bound = 2_f64.powi(64) / trials as f64 + buckets as f64 * 2_f64.powi(21);
+                assert!(widest as f64 <= bound, "{trials} {buckets}: {widest}");
+            }
+        }
+    }
+
+    #[test]
+    fn children_are_each_found_once_from_a_parent() {
+        let pattern = Pattern([vec![1], vec![]]);
+        let children = pattern.children([3, 2]);
+        let sets: Vec<[Vec<u64>; 2]> = children.into_iter().map(|(child, _)| child.0).collect();
+        assert_eq!(sets, [[vec![1, 2], vec![]], [vec![1], vec![0]], [vec![1], vec![1]]]);
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The exact tier beside the event tier.
+
+mod common;
+
+use warifu_model::Mark;
+use warifu_sim::{Accuracy, CaseModel, Enumerated, Outcome, Simulator, trial_seed};
+
+/// Trials of the event tier to which the exact one is held.
+const EVENTS: u64 = 50_000;
+
+fn model(device: &str, settings: &str) -> CaseModel {
+    let catalog = common::catalog("0.1 ms");
+    CaseModel::compile(&common::case_of(device, settings, &catalog), &catalog).unwrap()
+}
+
+fn calibrated(loss: &str) -> CaseModel {
+    model(common::CALIBRATED_DEVICE, &common::CALIBRATED.replace("2 %", loss))
+}
+
+fn time_ns(outcome: &Outcome) -> u64 {
+    let connection = &outcome.connections[0];
+    if connection.failed { u64::MAX } else { connection.marks[Mark::FirstResponse as usize] }
+}
+
+/// The times of all atoms, ascending, with their weights, and what was enumerated.
+fn exact(model: &CaseModel, seed: u64) -> (Vec<(u64, f64)>, Enumerated) {
+    let mut atoms = Vec::new();
+    let keep = |weight, _, outcome: &Outcome| atoms.push((time_ns(outcome), weight));
+    let done = Simulator::new().enumerate(model, seed, Accuracy::default(), keep).unwrap();
+    atoms.sort_unstable_by_key(|&(time, _)| time);
+    (atoms, done)
+}
+
+fn events(model: &CaseModel, trials: u64) -> Vec<u64> {
+    let (mut simulator, mut outcome) = (Simulator::new(), Outcome::default());
+    let case = warifu_model::CaseId("events".to_owned());
+    let mut times: Vec<u64> = (0..trials)
+        .map(|trial| {
+            simulator.run(model, trial_seed(1, &case, trial), &mut outcome);
+            time_ns(&outcome)
+        })
+        .collect();
+    times.sort_unstable();
+    times
+}
+
+/// The smallest time that a share of all weights does not exceed.
+fn quantile(atoms: &[(u64, f64)], share: f64) -> u64 {
+    let all: f64 = atoms.iter().map(|(_, weight)| weight).sum();
+    let mut below = 0.0;
+    let reached = |&&(_, weight): &&(u64, f64)| {
+        below += weight;
+        below >= share * all
+    };
+    atoms.iter().find(reached).map_or(u64::MAX, |&(time, _)| time)
+}
+
+/// The share of weights that a time is not below.
+fn share(atoms: &[(u64, f64)], time: u64) -> f64 {
+    let all: f64 = atoms.iter().map(|(_, weight)| weight).sum();
+    atoms.iter().filter(|&&(at, _)| at <= time).map(|(_, weight)| weight).sum::<f64>() / all
+}
+
+#[test]
+fn it_agrees_with_the_event_tier() {
+    for loss in ["2 %", "5 %"] {
+        let model = calibrated(loss);
+        let (atoms, done) = exact(&model, 7);
+        let times = events(&model, EVENTS);
+        for tenth in 1..100 {
+            let time = times[(EVENTS * tenth / 100) as usize];
+            let expected = times.partition_point(|&at| at <= time) as f64 / EVENTS as f64;
+            let found = share(&atoms, time);
+            // Four and a half standard errors, of a hundred comparisons, of both tiers.
+            let error = 4.5 * (expected * (1.0 - expected) / 12_000.0).sqrt();
+            assert!(
+                (found - expected).abs() < error + done.residual,
+                "{loss}: {found} of {expected} by {time} ns"
+            );
+        }
+        // The mean of what takes at most five seconds, later ones counted as so long.
+        let most = 5_000_000_000_u64;
+        let capped = |time: u64| time.min(most) as f64;
+        let mean = times.iter().map(|&time| capped(time)).sum::<f64>() / EVENTS as f64;
+        let square = times.iter().map(|&time| (capped(time) - mean).powi(2)).sum::<f64>();
+        let error = (square / (EVENTS as f64).powi(2)).sqrt();
+        let all: f64 = atoms.iter().map(|(_, weight)| weight).sum();
+        let found = atoms.iter().map(|&(time, weight)| capped(time) * weight).sum::<f64>() / all;
+        assert!(
+            (found - mean).abs() < 4.5 * error + done.residual * most as f64,
+            "{loss}: mean {found} of {mean}, {error}"
+        );
+    }
+}
+
+#[test]
+fn the_residual_is_what_the_weights_lack() {
+    for (device, settings) in [
+        ("constant", common::REFERENCE),
+        ("constant", &common::REFERENCE.replace("rtt =", "rate = \"250 kbit/s\"\nrtt =")),
+        (common::CALIBRATED_DEVICE, common::CALIBRATED),
+    ] {
+        let (atoms, done) = exact(&model(device, settings), 3);
+        let all: f64 = atoms.iter().map(|(_, weight)| weight).sum();
+        assert!((1.0 - all - done.residual).abs() < 1e-9, "{all} {done:?}");
+        assert!(done.residual <= 1e-3, "{done:?}");
+        assert!(atoms.iter().all(|(_, weight)| *weight > 0.0));
+    }
+}
+
+/// All patterns together have the probability one, whatever number of packets each takes: with no
+/// residual left to hide in, weights counted twice would show.
+#[test]
+fn weights_are_probabilities() {
+    let accuracy =
+        Accuracy { residual: 0.0, lossless_trials: 1.0, lossy_trials: 50.0, most_patterns: 9_000 };
+    for (device, settings) in [
+        ("constant", common::REFERENCE.to_owned()),
+        (common::CALIBRATED_DEVICE, common::CALIBRATED.to_owned()),
+        (common::CALIBRATED_DEVICE, common::CALIBRATED.replace("60 ms", "1 ms")),
+        (common::CALIBRATED_DEVICE, common::CALIBRATED.replace("rtt =", "rate = \"1 Mbit/s\"\nrtt =")),
+    ] {
+        let model = model(device, &settings.replace("2 %", "1 %"));
+        let mut all = 0.0;
+        let keep = |weight, _, _: &Outcome| all += weight;
+        Simulator::new().enumerate(&model, 5, accuracy, keep).unwrap();
+        assert!((all - 1.0_f64).abs() < 5e-4, "{settings} {all}");
+    }
+}
+
+/// A tenth of the noise that as many trials of the event tier have in P99, as its own distribution
+/// says: the time by which a standard error of the share changes it.
+#[test]
+fn noise_in_the_tail() {
+    let model = calibrated("2 %");
+    let (atoms, _) = exact(&model, 1);
+    let error = (0.99 * 0.01 / EVENTS as f64).sqrt();
+    let of_events = (quantile(&atoms, 0.99 + error) - quantile(&atoms, 0.99 - error)) as f64 / 2.0;
+    let found: Vec<f64> =
+        (0..12).map(|seed| quantile(&exact(&model, seed).0, 0.99) as f64).collect();
+    let mean = found.iter().sum::<f64>() / 12.0;
+    let deviation = (found.iter().map(|at| (at - mean).powi(2)).sum::<f64>() / 11.0).sqrt();
+    assert!(deviation < of_events / 10.0, "{deviation} ns beside {of_events} ns");
+}
+
+#[test]
+fn what_does_not_qualify() {
+    let settings = common::CALIBRATED;
+    for other in [
+        settings.replace("rtt =", "jitter = [\"0 ms\", \"1 ms\"]\nrtt ="),
+        settings.replace(
+            "\"2 %\"",
+            "{ good_to_bad = \"2 %\", bad_to_good = \"30 %\", loss_good = \"0 %\", loss_bad = \"60 %\" }",
+        ),
+        format!("{settings}[pattern]\nkind = \"request\"\nconcurrent = 2\n"),
+    ] {
+        let model = model(common::CALIBRATED_DEVICE, &other);
+        let keep = |_, _, _: &Outcome| {};
+        assert_eq!(Simulator::new().enumerate(&model, 1, Accuracy::default(), keep), None);
+    }
+}
