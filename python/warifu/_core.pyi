@@ -388,6 +388,7 @@ def predict(
     keep: str = "distribution",
     progress: Callable[[int, int, int], object] | None = None,
     now: Callable[[], str] | None = None,
+    tier: str = "events",
 ) -> dict[str, Any]:
     """Simulates every case of a study into a results folder.
 
@@ -400,7 +401,11 @@ def predict(
     cases done, cases in all, and trials done, some times a second; `now` gives the RFC 3339
     text of the end.
 
-    Returns cases, trials, failed (connections), rows and complete. Raises WarifuError, and
+    `tier` is `events` (trials), `exact` (patterns of losses with their probabilities; a case that
+    does not qualify is an error) or `auto` (exact where a case qualifies).
+
+    Returns cases, trials, failed (connections), rows, complete, exact (cases of the exact tier) and
+    residual (the largest probability that one of them leaves out). Raises WarifuError, and
     KeyboardInterrupt after the finished cases were stored.
     """
 

@@ -114,11 +114,13 @@ def run(
     *,
     threads: int | None = None,
     keep_trials: bool = False,
+    tier: str = "events",
     progress: Progress | None = None,
-) -> None:
+) -> dict[str, Any]:
     """Simulates every case into ``target``, which appears when all is done (`_core.predict`).
 
-    The manifest keeps what was ``left_out``. Raises WarifuError, and KeyboardInterrupt after the
+    ``tier`` is events, exact or auto. The manifest keeps what was ``left_out``. Returns what
+    `_core.predict` does. Raises WarifuError, and KeyboardInterrupt after the
     finished cases were stored.
     """
     manifest = provenance.manifest(loaded, "predicted")
@@ -129,7 +131,7 @@ def run(
     }
     if loaded.stands_in:
         manifest["stands_in"] = {"name": STAND_IN, "warning": loaded.stands_in}
-    _core.predict(
+    return _core.predict(
         loaded.study,
         str(target),
         json.dumps(manifest),
@@ -137,6 +139,7 @@ def run(
         keep="trials" if keep_trials else "distribution",
         progress=progress,
         now=provenance.now,
+        tier=tier,
     )
 
 

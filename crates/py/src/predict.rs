@@ -12,7 +12,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use warifu_results::{FolderWriter, Manifest};
-use warifu_runner::{Keep, Options, PredictError, Progress};
+use warifu_runner::{Keep, Options, PredictError, Progress, Tier};
 
 use crate::error::{results_error, warifu_error};
 use crate::study::Study;
@@ -23,7 +23,8 @@ const TICK: Duration = Duration::from_millis(100);
 /// Simulates every case of a study into a results folder.
 #[pyfunction]
 #[pyo3(signature = (
-    study, out_dir, manifest_json, threads=None, keep="distribution", progress=None, now=None
+    study, out_dir, manifest_json, threads=None, keep="distribution", progress=None, now=None,
+    tier="events"
 ))]
 #[allow(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
 pub(crate) fn predict<'py>(
@@ -35,10 +36,13 @@ pub(crate) fn predict<'py>(
     keep: &str,
     progress: Option<Py<PyAny>>,
     now: Option<Py<PyAny>>,
+    tier: &str,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let options = Options { threads: threads.unwrap_or(0), keep: keep_of(keep)? };
+    let options =
+        Options { threads: threads.unwrap_or(0), keep: keep_of(keep)?, tier: tier_of(tier)? };
     let manifest = Manifest::parse(manifest_json, "manifest").map_err(warifu_error)?;
-    py.detach(|| warifu_runner::check(&study.study, &study.catalog)).map_err(warifu_error)?;
+    py.detach(|| warifu_runner::check(&study.study, &study.catalog, options.tier))
+        .map_err(warifu_error)?;
     let mut writer = FolderWriter::create(&out_dir, manifest).map_err(results_error)?;
 
     let run = Run { study, options, cancel: AtomicBool::new(false), at: Mutex::default() };
@@ -71,6 +75,8 @@ pub(crate) fn predict<'py>(
     summary.set_item("rows", written.rows)?;
     summary.set_item("trials", done.trials)?;
     summary.set_item("failed", done.failed)?;
+    summary.set_item("exact", done.exact)?;
+    summary.set_item("residual", done.residual)?;
     summary.set_item("complete", complete)?;
     Ok(summary)
 }
@@ -82,6 +88,15 @@ fn keep_of(word: &str) -> PyResult<Keep> {
         _ => {
             Err(warifu_error(format!("keep is {word:?}: expected \"distribution\" or \"trials\"")))
         }
+    }
+}
+
+fn tier_of(word: &str) -> PyResult<Tier> {
+    match word {
+        "events" => Ok(Tier::Events),
+        "exact" => Ok(Tier::Exact),
+        "auto" => Ok(Tier::Auto),
+        _ => Err(warifu_error(format!("tier is {word:?}: expected events, exact or auto"))),
     }
 }
 

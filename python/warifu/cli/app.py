@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -124,6 +125,14 @@ Results = Annotated[
 ]
 
 
+class Tier(StrEnum):
+    """How a prediction treats chance."""
+
+    EVENTS = "events"
+    EXACT = "exact"
+    AUTO = "auto"
+
+
 @app.command(epilog=_EPILOG)
 @with_choices
 def predict(
@@ -133,6 +142,14 @@ def predict(
     keep_trials: Annotated[
         bool, typer.Option("--keep-trials", help="Store every trial, not distributions.")
     ] = False,
+    tier: Annotated[
+        Tier,
+        typer.Option(
+            "--tier",
+            help="events: random trials. exact: patterns of losses by their probability, where "
+            "losses and costs alone depend on chance. auto: exact where a case allows it.",
+        ),
+    ] = Tier.EVENTS,
     baseline: Baseline = None,
     form: FormatOption = Format.TABLE,
 ) -> int:
@@ -154,6 +171,8 @@ def predict(
     from warifu import lock
     from warifu.cli import halves, verdicts
 
+    if keep_trials and tier is not Tier.EVENTS:
+        raise typer.BadParameter("stores trials, which --tier exact has none of: drop one", param_hint="--keep-trials")
     loaded = choices.load()
     if any(path == "trials" for path, _ in loaded.overrides):
         screen.warn(
@@ -162,7 +181,7 @@ def predict(
         )
     place = halves.folder_of(loaded, out)
     with lock.held(place, "predict"):
-        folder = halves.predict(loaded, place, threads, keep_trials)
+        folder = halves.predict(loaded, place, threads, keep_trials, tier.value)
         answered = halves.show(folder, form, baseline)
         silent = verdicts.nothing_succeeded(folder)
     screen.say(f"results: {folder}")

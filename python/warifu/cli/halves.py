@@ -27,7 +27,13 @@ def folder_of(loaded: Loaded, out: Path | None) -> Path:
     return out if out is not None else RESULTS / loaded.study.name
 
 
-def predict(loaded: Loaded, folder: Path, threads: int | None = None, keep: bool = False) -> Path:
+def predict(
+    loaded: Loaded,
+    folder: Path,
+    threads: int | None = None,
+    keep: bool = False,
+    tier: str = "events",
+) -> Path:
     """Simulates every case into ``folder/predicted``; returns that folder.
 
     Results that are there already stay until the new ones are complete; what is cut short is then
@@ -41,18 +47,25 @@ def predict(loaded: Loaded, folder: Path, threads: int | None = None, keep: bool
     _warn_of_skipped("predicted", left_out.reasons)
     with screen.progress(f"predicting {loaded.study.name}") as report:
         try:
-            prediction.run(
+            done = prediction.run(
                 loaded,
                 target,
                 left_out,
                 threads=threads,
                 keep_trials=keep,
+                tier=tier,
                 progress=lambda done, cases, trials: report(done, cases, f"{trials:,} trials"),
             )
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_what_is_left(target, partial, older)) from None
         finally:
             _remove_if_empty(folder)
+    if tier != "events":
+        screen.say(
+            f"exact tier: {done['exact']} of {done['cases']} cases; patterns of losses that it "
+            f"left out have a probability of at most {done['residual']:.1g}, by which a quantile's "
+            "share may be off"
+        )
     return target
 
 

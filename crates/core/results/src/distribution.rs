@@ -6,11 +6,18 @@ use warifu_model::{Metric, Stage};
 use crate::rows::{Row, Rows};
 
 /// Where the bands of [`Rows::push_stages`] end, as fractions of the trials.
-const BAND_ENDS: [f64; 6] = [0.50, 0.75, 0.90, 0.95, 0.99, 1.0];
+pub(crate) const BAND_ENDS: [f64; 6] = [0.50, 0.75, 0.90, 0.95, 0.99, 1.0];
 
 /// The quantiles whose trial is stored as it is, beside the least and the largest: those that
 /// tables show and requirements and gates judge.
-const PINNED: [f64; 5] = [0.50, 0.90, 0.95, 0.99, 0.999];
+pub(crate) const PINNED: [f64; 5] = [0.50, 0.90, 0.95, 0.99, 0.999];
+
+/// The quantiles beside which groups are fine, so that an interval's ends, which are other
+/// quantiles, are not moved by averaging.
+const JUDGED: [f64; 4] = [0.50, 0.90, 0.95, 0.99];
+
+/// How far from such a quantile, in its standard errors: 95 % intervals end at two.
+pub(crate) const FINE: f64 = 3.0;
 
 /// A part of the range of a group of trials wider than this fraction of its smallest value is
 /// not averaged away: a lost packet's timer leaves gaps that a mean must not land in.
@@ -22,7 +29,8 @@ impl Rows {
     ///
     /// Up to `groups` different values are stored exactly. Beyond, neighbours are averaged: a
     /// group's share of the trials is small at both ends and larger in the middle (the scale
-    /// function k1 of Dunning and Ertl, arXiv:1902.04023). The mean is exact, and so are the least
+    /// function k1 of Dunning and Ertl, arXiv:1902.04023), and smallest around the 50th, 90th, 95th
+    /// and 99th percentile, to which half of the groups go. The mean is exact, and so are the least
     /// and the largest value and the 50th, 90th, 95th, 99th and 99.9th percentile (the smallest
     /// value that so many trials do not exceed), which have a row of their own. `failed` trials
     /// gave no value: they count as later than all.
@@ -121,12 +129,14 @@ fn for_each_atom(sorted: &[u64], failed: usize, groups: usize, mut push: impl Fn
 /// them are the `failed` ones.
 fn cuts(count: usize, failed: usize, groups: usize) -> Vec<usize> {
     let mut cuts = Vec::with_capacity(groups + 2 * PINNED.len() + 4);
-    for group in 1..groups {
-        // k1: equal steps of the angle whose cosine runs over the quantiles.
-        let angle = std::f64::consts::PI * group as f64 / groups as f64;
-        cuts.push((count as f64 * (1.0 - angle.cos()) / 2.0).round() as usize);
-    }
     let all = (count + failed) as f64;
+    let near = |share: f64| FINE * (share * (1.0 - share) / all).sqrt();
+    for (share, of_all) in fractions(groups, near) {
+        let cut = (share * if of_all { all } else { count as f64 }).round() as usize;
+        if cut < count {
+            cuts.push(cut);
+        }
+    }
     let ranks = PINNED.map(|share| (share * all * (1.0 - 1e-12)).ceil() as usize);
     for rank in ranks.into_iter().filter(|&rank| rank <= count).chain([1, count]) {
         cuts.extend([rank.saturating_sub(1), rank]);
@@ -135,6 +145,23 @@ fn cuts(count: usize, failed: usize, groups: usize) -> Vec<usize> {
     cuts.dedup();
     cuts.retain(|&cut| cut > 0);
     cuts
+}
+
+/// Where groups end, as a share of the trials that gave a value, or, for those around a judged
+/// quantile, of all (`true`), of which `near` says how far that reaches.
+pub(crate) fn fractions(groups: usize, near: impl Fn(f64) -> f64) -> Vec<(f64, bool)> {
+    let each = groups / 2 / JUDGED.len();
+    let body = groups - each * JUDGED.len();
+    // k1: equal steps of the angle whose cosine runs over the quantiles.
+    let angle = |group: usize| std::f64::consts::PI * group as f64 / body as f64;
+    let mut fractions: Vec<(f64, bool)> =
+        (1..body).map(|group| ((1.0 - angle(group).cos()) / 2.0, false)).collect();
+    for share in JUDGED {
+        let step = |cut: usize| 2.0 * (cut as f64 + 0.5) / each as f64 - 1.0;
+        fractions.extend((0..each).map(|cut| (share + near(share) * step(cut), true)));
+    }
+    fractions.retain(|(share, _)| (0.0..1.0).contains(share));
+    fractions
 }
 
 fn push_mean(group: &[u64], push: &mut impl FnMut(f64, f64)) {
@@ -148,7 +175,7 @@ fn different(sorted: &[u64], limit: usize) -> usize {
 }
 
 /// The index after the widest gap, if that gap is most of the group's range and not negligible.
-fn widest_gap(group: &[u64]) -> Option<usize> {
+pub(crate) fn widest_gap(group: &[u64]) -> Option<usize> {
     let (first, last) = (*group.first()?, *group.last()?);
     let range = last - first;
     if (range as f64) <= first as f64 * GAP_FRACTION {
@@ -211,6 +238,32 @@ mod tests {
         assert_eq!(fastest_half, totals[..100].iter().sum::<u64>() as f64 / 100.0);
         let all: f64 = rows.iter().map(|row| row.value * row.weight).sum();
         assert_eq!(all, totals.iter().sum::<u64>() as f64);
+    }
+
+    /// What the ends of an interval are: quantiles two standard errors from a judged one. Averaging
+    /// must not move them by more than a tenth of the interval.
+    #[test]
+    fn fine_around_judged_quantiles() {
+        // Logarithmic, so that the tail is wide.
+        let count = 200_000;
+        let value = |rank: usize| 1e9 / (1.0 - (rank as f64 + 0.5) / f64::from(count)).sqrt();
+        let values: Vec<u64> = (0..count as usize).map(|rank| value(rank) as u64).collect();
+        let atoms = atoms(&values, 128);
+        assert!(atoms.len() <= 128 + 14, "{}", atoms.len());
+        for share in JUDGED {
+            let error = (share * (1.0 - share) / f64::from(count)).sqrt();
+            let end = |errors: f64| ((share + errors * error) * f64::from(count)) as usize;
+            let width = value(end(2.0)) - value(end(-2.0));
+            for rank in [end(-2.0), end(2.0)] {
+                let mut below = 0.0;
+                let stored = atoms.iter().find(|&&(_, weight)| {
+                    below += weight;
+                    below >= rank as f64
+                });
+                let moved = (stored.unwrap().0 - value(rank)).abs();
+                assert!(moved < width / 10.0, "{share}: {moved} of {width}");
+            }
+        }
     }
 
     proptest! {

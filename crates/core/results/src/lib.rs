@@ -28,6 +28,7 @@ mod sink;
 mod strata;
 mod timeline;
 mod version_1;
+mod weighted;
 mod words;
 
 pub use boards::{BOARDS_VERSION, Boards, BoardsOfCase, BoardsOfMetric, Difference, MiddleLessAll};

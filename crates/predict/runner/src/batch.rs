@@ -19,6 +19,7 @@ use warifu_results::{
 use warifu_sim::{CaseModel, Outcome, Simulator, TrialSeeds, lacks};
 
 use crate::boards::boards;
+use crate::exact::{Exact, exact};
 use crate::rows::{Columns, Trials};
 use crate::strata::{self, metric_with_strata};
 use crate::timelines::{Picks, timelines};
@@ -52,6 +53,19 @@ pub enum Keep {
     Trials,
 }
 
+/// How what depends on chance is treated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tier {
+    /// Trials, each with its own losses, costs and jitter.
+    #[default]
+    Events,
+    /// Patterns of losses with their probabilities ([`Simulator::enumerate`]); a case that does not
+    /// qualify is an error.
+    Exact,
+    /// Exact where a case qualifies, else by trials.
+    Auto,
+}
+
 /// How a study is run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -59,10 +73,12 @@ pub struct Options {
     pub threads: usize,
     /// What is stored.
     pub keep: Keep,
+    /// How chance is treated. Where every trial is stored there is no exact tier.
+    pub tier: Tier,
 }
 
 /// What was done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
     /// Cases that are finished and stored.
     pub cases: u64,
@@ -74,6 +90,10 @@ pub struct Progress {
     pub with_bands: u64,
     /// Of these, those that were run on every board, which is done after all trials.
     pub on_boards: u64,
+    /// Of the cases that are stored, those of the exact tier.
+    pub exact: u64,
+    /// The largest probability that one of these left out.
+    pub residual: f64,
     /// Whether every case is stored.
     pub complete: bool,
 }
@@ -102,12 +122,19 @@ pub enum PredictError {
 /// # Errors
 /// Of the first that cannot: all costs that the profiles lack for it, else what
 /// [`CaseModel::compile`] says.
-pub fn check(study: &Study, catalog: &Catalog) -> Result<(), warifu_model::Error> {
+pub fn check(study: &Study, catalog: &Catalog, tier: Tier) -> Result<(), warifu_model::Error> {
     let mut tried = HashSet::new();
     for case in &study.cases {
-        if tried.insert(case.needs()) {
-            CaseModel::compile(case, catalog)
+        // What cases need does not say whether they qualify.
+        if tried.insert(case.needs()) || tier == Tier::Exact {
+            let model = CaseModel::compile(case, catalog)
                 .map_err(|error| lacks(case, catalog).unwrap_or(error).in_file(&study.file))?;
+            if tier == Tier::Exact && !model.can_be_enumerated() {
+                let message = "is exact, and more than losses and costs depends on chance here \
+                               (jitter, bursts of losses, several connections, bands of assumed \
+                               figures, or UDP): use auto or events";
+                return Err(warifu_model::Error::in_case("tier", message).in_file(&study.file));
+            }
         }
     }
     Ok(())
@@ -132,7 +159,7 @@ pub fn predict(
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         threads => threads.min(MOST_THREADS),
     };
-    let job = Job::new(study, catalog, options.keep, cancel);
+    let job = Job::new(study, catalog, options, cancel);
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel(threads * WAITING_REPORTS);
         for _ in 0..threads {
@@ -179,6 +206,7 @@ struct Job<'a> {
     study: &'a Study,
     catalog: &'a Catalog,
     keep: Keep,
+    tier: Tier,
     /// Trials that a thread runs before it looks whether the run has ended.
     trials_between_looks: u64,
     /// Trials in a chunk, and chunks in a case.
@@ -220,10 +248,19 @@ enum Content {
     Trials(Trials),
     /// All of a case.
     Rows(Rows, Noted),
+    /// All of a case of the exact tier, and the probability that it leaves out.
+    Exact(Rows, f64),
+    /// Nothing: another chunk has all of the case.
+    Nothing,
 }
 
 impl<'a> Job<'a> {
-    fn new(study: &'a Study, catalog: &'a Catalog, keep: Keep, cancel: &'a AtomicBool) -> Job<'a> {
+    fn new(
+        study: &'a Study,
+        catalog: &'a Catalog,
+        Options { keep, tier, .. }: Options,
+        cancel: &'a AtomicBool,
+    ) -> Job<'a> {
         let trials = u64::from(study.predict_trials);
         let concurrent = study.cases.iter().map(|case| case.pattern.concurrent).max();
         let concurrent = u64::from(concurrent.unwrap_or(1).max(1));
@@ -233,6 +270,7 @@ impl<'a> Job<'a> {
             study,
             catalog,
             keep,
+            tier: if keep == Keep::Trials { Tier::Events } else { tier },
             trials_between_looks: (LOOK_CONNECTIONS / concurrent).max(1),
             chunk_trials,
             chunks: trials.div_ceil(chunk_trials).max(1),
@@ -299,6 +337,9 @@ impl<'a> Job<'a> {
         (case, chunk): (u64, u64),
     ) -> Option<Report> {
         let choices = self.study.cases.get(case as usize)?;
+        if self.tier != Tier::Events && model.can_be_enumerated() {
+            return self.run_exact(simulator, (choices, model), (case, chunk));
+        }
         let seeds = TrialSeeds::new(self.study.seed, &choices.seed_id());
         let columns = Columns::of(choices);
         let range = chunk * self.chunk_trials..((chunk + 1) * self.chunk_trials).min(self.trials());
@@ -322,6 +363,30 @@ impl<'a> Job<'a> {
         Some(Report { case, chunk, evidence, has_bands, trials: count, failed, content })
     }
 
+    /// A case of the exact tier, which is all in its first chunk.
+    fn run_exact(
+        &self,
+        simulator: &mut Simulator,
+        (choices, model): (&Case, &CaseModel),
+        (case, chunk): (u64, u64),
+    ) -> Option<Report> {
+        let (evidence, has_bands) = (model.evidence(), false);
+        if chunk > 0 {
+            let (trials, failed, content) = (0, 0, Content::Nothing);
+            return Some(Report { case, chunk, evidence, has_bands, trials, failed, content });
+        }
+        let Exact { rows, enumerated, failed } =
+            exact(simulator, (choices, model), self.groups(), self.study.seed)?;
+        let content = Content::Exact(rows, enumerated.residual);
+        let trials = enumerated.trials;
+        Some(Report { case, chunk, evidence, has_bands, trials, failed, content })
+    }
+
+    /// How many groups a distribution is stored in.
+    fn groups(&self) -> usize {
+        if self.study.cases.len() > MANY_CASES { GROUPS_OF_MANY } else { GROUPS }
+    }
+
     /// What is noted of a case from its chunks in their order.
     fn note(&self, columns: &Columns, chunks: &[&Trials]) -> Noted {
         // So that the results of a sweep stay small.
@@ -335,11 +400,7 @@ impl<'a> Job<'a> {
         let columns = Columns::of(case);
         match self.keep {
             Keep::Trials => columns.every_trial(chunks),
-            Keep::Distribution => {
-                let many = self.study.cases.len() > MANY_CASES;
-                let groups = if many { GROUPS_OF_MANY } else { GROUPS };
-                columns.distributions(chunks, groups, self.study.seed)
-            }
+            Keep::Distribution => columns.distributions(chunks, self.groups(), self.study.seed),
         }
     }
 }
@@ -423,15 +484,23 @@ impl<'a> Gathering<'a> {
         Ok(())
     }
 
-    fn case_rows(&self, chunks: Vec<Report>) -> (CaseRows, Noted) {
+    fn case_rows(&mut self, chunks: Vec<Report>) -> (CaseRows, Noted) {
         let case = &self.job.study.cases[self.progress.cases as usize];
         let evidence = Evidence::weakest(chunks.iter().map(|report| report.evidence));
         let mut whole = None;
         let mut parts = Vec::with_capacity(chunks.len());
+        let mut weights = Weights::Trials;
         for report in chunks {
             match report.content {
                 Content::Rows(rows, noted) => whole = Some((rows, noted)),
                 Content::Trials(trials) => parts.push(trials),
+                Content::Exact(rows, residual) => {
+                    whole = Some((rows, Noted::default()));
+                    weights = Weights::Probabilities;
+                    self.progress.exact += 1;
+                    self.progress.residual = self.progress.residual.max(residual);
+                }
+                Content::Nothing => {}
             }
         }
         let (rows, noted) = whole.unwrap_or_else(|| {
@@ -439,7 +508,6 @@ impl<'a> Gathering<'a> {
             (self.job.rows(case, &parts), self.job.note(&Columns::of(case), &parts))
         });
         let (case_id, columns, method) = (case.id(), case.columns(), Method::Simulated);
-        let weights = Weights::Trials;
         (CaseRows { case_id, columns, method, evidence, weights, rows }, noted)
     }
 }

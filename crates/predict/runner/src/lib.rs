@@ -3,9 +3,10 @@
 
 mod batch;
 mod boards;
+mod exact;
 mod middle;
 mod rows;
 mod strata;
 mod timelines;
 
-pub use batch::{Keep, Options, PredictError, Progress, check, predict};
+pub use batch::{Keep, Options, PredictError, Progress, Tier, check, predict};

@@ -61,6 +61,32 @@ impl Columns {
         }
     }
 
+    /// The metrics of connections.
+    pub(crate) fn of_connections(&self) -> &[Metric] {
+        &self.of_connections
+    }
+
+    /// The metric that is divided into stages.
+    pub(crate) fn with_stages(&self) -> Option<Metric> {
+        self.with_stages
+    }
+
+    /// Adds the probability of coming to nothing, if there is any.
+    pub(crate) fn push_failed_weight(&self, rows: &mut Rows, weight: f64, seed: u64) {
+        if weight > 0.0 {
+            let metric = Metric::ConnectionFailed;
+            rows.push(Row {
+                connection: 0,
+                trial: 0,
+                metric,
+                stage: None,
+                value: 1.0,
+                weight,
+                seed,
+            });
+        }
+    }
+
     /// Keeps what a trial gave.
     pub(crate) fn keep(&self, trials: &mut Trials, trial: u64, seed: u64, outcome: &Outcome) {
         for (connection, of) in (0..).zip(&outcome.connections) {

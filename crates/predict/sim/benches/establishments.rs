@@ -25,8 +25,10 @@ fn bench(criterion: &mut Criterion) {
     ];
     let mut group = criterion.benchmark_group("establishments");
     group.throughput(Throughput::Elements(TRIALS));
-    for (name, settings) in settings {
-        let case = common::case(&settings, &catalog);
+    let constant = settings.map(|(name, settings)| (name, "constant", settings));
+    let calibrated = ("calibrated", common::CALIBRATED_DEVICE, common::CALIBRATED.to_owned());
+    for (name, device, settings) in [calibrated].into_iter().chain(constant) {
+        let case = common::case_of(device, &settings, &catalog);
         let model = CaseModel::compile(&case, &catalog).expect("the case compiles");
         let (mut simulator, mut outcome) = (Simulator::new(), Outcome::default());
         let seeds = TrialSeeds::new(1, &case.seed_id());

@@ -31,9 +31,7 @@ fn main() {
     let trials: u64 = arguments.first().and_then(|word| word.parse().ok()).unwrap_or(1_000_000);
     let loss = arguments.get(2).map_or("2 %", String::as_str);
     let case = match arguments.get(1).map(String::as_str) {
-        None | Some("constant") => {
-            common::case(&common::REFERENCE.replace("2 %", loss), &catalog)
-        }
+        None | Some("constant") => common::case(&common::REFERENCE.replace("2 %", loss), &catalog),
         Some("calibrated") => {
             let settings = common::CALIBRATED.replace("2 %", loss);
             common::case_of(common::CALIBRATED_DEVICE, &settings, &catalog)

@@ -139,8 +139,10 @@ impl CaseModel {
         let jiffies = jiffies(&programs);
         let speed = SpeedLaws::of([client, server]);
         let alone = begins.len() == 1 && programs.episodes == 1;
-        let repeats =
-            alone && !speed.vary() && !draws[..3].contains(&true) && paths.iter().all(PathModel::repeats);
+        let repeats = alone
+            && !speed.vary()
+            && !draws[..3].contains(&true)
+            && paths.iter().all(PathModel::repeats);
         let over_tcp = |plan: &ChannelPlan| matches!(plan.carrier, CarrierModel::Tcp(_));
         let tells = paths.iter().all(PathModel::goes_by_tape)
             && programs.parties.len() == 2
@@ -200,19 +202,24 @@ impl CaseModel {
         self.with_drops(&[], &[])
     }
 
+    /// Whether it qualifies for [`Simulator::enumerate`](crate::Simulator::enumerate).
+    pub fn can_be_enumerated(&self) -> bool {
+        let over_tcp = |plan: &ChannelPlan| matches!(plan.carrier, CarrierModel::Tcp(_));
+        self.begins.len() == 1
+            && self.programs.episodes == 1
+            && self.programs.parties.len() == 2
+            && self.programs.channels.iter().all(over_tcp)
+            && !self.has_bands()
+            && self.paths.iter().all(|path| path.independent_loss().is_some())
+    }
+
     /// The same for [`Simulator::enumerate`](crate::Simulator::enumerate), with nothing lost yet, and
     /// the probability of losing a packet of each direction. `None` where more depends on chance
     /// than losses, costs, lengths and the phase of the ticks.
     pub(crate) fn to_enumerate(&self) -> Option<(CaseModel, [f64; 2])> {
         let [up, down] = self.paths.each_ref().map(PathModel::independent_loss);
         let loss = [up?, down?];
-        let over_tcp = |plan: &ChannelPlan| matches!(plan.carrier, CarrierModel::Tcp(_));
-        let alone = self.begins.len() == 1
-            && self.programs.episodes == 1
-            && self.programs.parties.len() == 2
-            && self.programs.channels.iter().all(over_tcp)
-            && !self.has_bands();
-        alone.then(|| (self.clone().with_drops(&[], &[]), loss))
+        self.can_be_enumerated().then(|| (self.clone().with_drops(&[], &[]), loss))
     }
 
     /// Loses these packets of each direction and no others.

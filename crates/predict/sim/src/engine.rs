@@ -250,7 +250,7 @@ impl Simulator {
         }
         let packets = self.tapes.packets();
         let ways = self.tapes.of(key).filter(|_| self.world.keeps(packets))?;
-        let outcome = self.player.play(ways, model, &mut self.world);
+        let outcome = self.player.play(ways, model, &mut self.world, seed);
         match outcome {
             Some(_) => self.tapes.count(true),
             None => self.world.begin_streams(model, seed),

@@ -77,7 +77,7 @@ pub(crate) struct Traffic {
 
 impl Default for Accuracy {
     fn default() -> Accuracy {
-        let (lossless_trials, lossy_trials) = (10_000.0, 74_000.0);
+        let (lossless_trials, lossy_trials) = (10_000.0, 80_000.0);
         Accuracy { residual: 1e-3, lossless_trials, lossy_trials, most_patterns: 20_000 }
     }
 }
@@ -97,10 +97,12 @@ impl Simulator {
         let mut outcome = Outcome::default();
         let mut done = Enumerated { residual: 1.0, ..Enumerated::default() };
         let mut known = HashSet::from([Pattern::default()]);
-        let mut waiting = BinaryHeap::from([Found { probability: 1.0, pattern: Pattern::default() }]);
+        let mut waiting =
+            BinaryHeap::from([Found { probability: 1.0, pattern: Pattern::default() }]);
         let (mut next_seed, mut taken_probability) = (seed, 0.0);
         while let Some(Found { probability, pattern }) = waiting.pop() {
-            if taken_probability >= 1.0 - accuracy.residual || done.patterns >= accuracy.most_patterns
+            if taken_probability >= 1.0 - accuracy.residual
+                || done.patterns >= accuracy.most_patterns
             {
                 break;
             }

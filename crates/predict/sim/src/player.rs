@@ -8,6 +8,7 @@ use crate::outcome::ConnectionOutcome;
 use crate::packet::Transit;
 use crate::party::{Spent, Written};
 use crate::route::Heading;
+use crate::speed::Speeds;
 use crate::tape::{Act, End, Piece, Taken, Ways};
 use crate::world::World;
 
@@ -30,6 +31,8 @@ pub(crate) struct Player {
     /// Whether the last event was a packet's arrival, and in which direction.
     heading: Option<usize>,
     now: u64,
+    /// What each role's computing takes in the place of 1.
+    speeds: Speeds,
     /// Packets of each direction that arrived in the last trial that was played to its end.
     pub arrived: [u64; 2],
 }
@@ -79,8 +82,11 @@ impl Player {
         ways: &Ways,
         model: &CaseModel,
         world: &mut World,
+        seed: u64,
     ) -> Option<ConnectionOutcome> {
         self.begin(model);
+        // As of the first episode of the first instance.
+        self.speeds = model.speed.draw(seed, 0);
         world.key_store.reset();
         let mut at = 0;
         loop {
@@ -123,17 +129,23 @@ impl Player {
 
     #[inline]
     fn compute(&mut self, run: &[Piece], party: u8, model: &CaseModel, world: &mut World) {
-        let role = model.programs.parties[usize::from(party)].role as usize;
+        let role = model.programs.parties[usize::from(party)].role;
         let account = &mut self.parties[usize::from(party)];
         let World { streams, places, .. } = world;
         for piece in run {
             let ns = match piece.time {
-                Taken::Drawn { cost, cold } => {
-                    model.programs.costs[cost as usize].draw(cold, &mut streams[role], places)
-                }
+                Taken::Drawn { cost, cold } => model.programs.costs[cost as usize].draw(
+                    cold,
+                    &mut streams[role as usize],
+                    places,
+                ),
                 Taken::Always { ns } => ns,
+                Taken::Paused { ns } => {
+                    account.spend(piece.stage, ns);
+                    continue;
+                }
             };
-            account.spend(piece.stage, ns);
+            account.spend(piece.stage, self.speeds.of(role, ns));
         }
     }
 

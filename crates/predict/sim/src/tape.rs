@@ -344,9 +344,7 @@ impl Recorder {
                     *ns = most.min(*ns);
                     return;
                 }
-                (Act::Least { since, ns }, Act::Least { since: of, ns: least })
-                    if *since == of =>
-                {
+                (Act::Least { since, ns }, Act::Least { since: of, ns: least }) if *since == of => {
                     *ns = least.max(*ns);
                     return;
                 }

@@ -119,7 +119,10 @@ fn weights_are_probabilities() {
         ("constant", common::REFERENCE.to_owned()),
         (common::CALIBRATED_DEVICE, common::CALIBRATED.to_owned()),
         (common::CALIBRATED_DEVICE, common::CALIBRATED.replace("60 ms", "1 ms")),
-        (common::CALIBRATED_DEVICE, common::CALIBRATED.replace("rtt =", "rate = \"1 Mbit/s\"\nrtt =")),
+        (
+            common::CALIBRATED_DEVICE,
+            common::CALIBRATED.replace("rtt =", "rate = \"1 Mbit/s\"\nrtt ="),
+        ),
     ] {
         let model = model(device, &settings.replace("2 %", "1 %"));
         let mut all = 0.0;

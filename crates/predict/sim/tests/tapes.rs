@@ -16,15 +16,17 @@ fn catalog() -> Catalog {
         ("wild", "{ quantiles = [\"0 ms\", \"1 ms\", \"4 ms\", \"70 ms\"] }"),
     ];
     for (name, law) in laws {
-        common::add_device(&mut catalog, name, law);
+        common::add_device(&mut catalog, name, law, "");
     }
+    // What a connection's computing has in common.
+    let shared = "[speed]\nconnection = [0.5, 1, 3]\n";
+    common::add_device(&mut catalog, "shared", laws[0].1, shared);
     catalog
 }
 
 /// Some case that tapes may tell.
 fn any_case() -> impl Strategy<Value = (&'static str, String)> {
-    let device =
-        prop::sample::select(vec!["xeon-2-5-ghz-vm", "xeon-2-5-ghz-vm", "even", "wild"]);
+    let device = prop::sample::select(vec!["xeon-2-5-ghz-vm", "shared", "even", "wild"]);
     let link = (
         prop::sample::select(vec!["0 ms", "0.3 ms", "5 ms", "39 ms", "60 ms", "150 ms", "900 ms"]),
         prop::sample::select(vec!["0 %", "2 %", "20 %"]),

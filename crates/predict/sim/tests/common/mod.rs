@@ -39,10 +39,11 @@ pub fn add_device(catalog: &mut Catalog, name: &str, law: &str) {
     catalog.add(ProfileKind::Device, name, &device(name, law), name).expect("a valid profile");
 }
 
-fn device(name: &str, law: &str) -> String {
+fn device(name: &str, law: &str, settings: &str) -> String {
     let mut text = "name = \"NAME\"\ndescription = \"a stand-in\"\nsource = \"a test\"\n\
                     kind = \"measured\"\nidle_threshold = \"5 ms\"\n"
         .replace("NAME", name);
+    text += settings;
     for operation in Operation::all() {
         let interface = operation.to_string().ends_with(".interface");
         let law = if interface { "\"0 ms\"" } else { law };

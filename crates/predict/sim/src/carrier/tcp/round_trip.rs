@@ -125,7 +125,10 @@ impl RoundTrip {
     /// What it is at least in any such trial, jiffies: the variance term is never below the least
     /// timeout.
     pub(crate) fn least_timeout(&self, kernel: &Kernel) -> u32 {
-        kernel.jiffy.ceil_us(u64::from(self.least_us() + kernel.rto_min_us)).min(kernel.timeout_init)
+        kernel
+            .jiffy
+            .ceil_us(u64::from(self.least_us() + kernel.rto_min_us))
+            .min(kernel.timeout_init)
     }
 
     /// Doubles the timeout after it has run.

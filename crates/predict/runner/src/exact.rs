@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A case in the exact tier, as rows whose weights are probabilities.
+
+use warifu_model::{Case, Stage};
+use warifu_results::Rows;
+use warifu_sim::{Accuracy, CaseModel, Enumerated, Outcome, Simulator, TrialSeeds};
+
+use crate::rows::Columns;
+
+/// What the exact tier gave of a case.
+#[derive(Clone, Debug)]
+pub(crate) struct Exact {
+    pub rows: Rows,
+    /// What it left out.
+    pub enumerated: Enumerated,
+    /// Atoms that came to nothing.
+    pub failed: u64,
+}
+
+/// Enumerates a case; `None` where it does not qualify.
+pub(crate) fn exact(
+    simulator: &mut Simulator,
+    (case, model): (&Case, &CaseModel),
+    groups: usize,
+    study_seed: u64,
+) -> Option<Exact> {
+    let columns = Columns::of(case);
+    let metrics = columns.of_connections();
+    let mut values: Vec<Vec<(u64, f64)>> = vec![Vec::new(); metrics.len()];
+    let mut stages: Vec<(u64, [u64; Stage::ALL.len()], f64)> = Vec::new();
+    let (mut failed, mut failed_weight) = (0, 0.0);
+    let with_stages = columns.with_stages();
+    let keep = |weight: f64, _: u64, outcome: &Outcome| {
+        let Some(connection) = outcome.connections.first() else { return };
+        if connection.failed {
+            failed += 1;
+            failed_weight += weight;
+            return;
+        }
+        for (values, &metric) in values.iter_mut().zip(metrics) {
+            values.push((connection.value(metric), weight));
+        }
+        if let Some(metric) = with_stages {
+            stages.push((connection.value(metric), connection.stages, weight));
+        }
+    };
+    // A case's own seed, as its trials have.
+    let seed = TrialSeeds::new(study_seed, &case.seed_id()).of(0);
+    let enumerated = simulator.enumerate(model, seed, Accuracy::default(), keep)?;
+    let mut rows = Rows::default();
+    for (atoms, &metric) in values.iter_mut().zip(metrics) {
+        rows.push_weighted(metric, atoms, failed_weight, groups, study_seed);
+    }
+    if let Some(metric) = with_stages {
+        rows.push_weighted_stages(metric, &stages, study_seed);
+    }
+    columns.push_failed_weight(&mut rows, failed_weight, study_seed);
+    Some(Exact { rows, enumerated, failed })
+}
