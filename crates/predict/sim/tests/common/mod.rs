@@ -21,7 +21,7 @@ pub fn catalog(time: &str) -> Catalog {
             catalog.add(kind, &name, &text, &name).expect("a valid profile");
         }
     }
-    add_device(&mut catalog, "constant", &format!("\"{time}\""));
+    add_device(&mut catalog, "constant", &format!("\"{time}\""), "");
     let calibrated = root.join(ProfileKind::Device.folder()).join("xeon-2-5-ghz-vm.toml");
     let calibrated = std::fs::read_to_string(calibrated).expect("a readable profile");
     catalog
@@ -34,9 +34,11 @@ pub fn catalog(time: &str) -> Catalog {
     catalog
 }
 
-/// Adds a device that takes a time by this law for each operation, as a profile has it.
-pub fn add_device(catalog: &mut Catalog, name: &str, law: &str) {
-    catalog.add(ProfileKind::Device, name, &device(name, law), name).expect("a valid profile");
+/// Adds a device that takes a time by this law for each operation, as a profile has it, with these
+/// settings of the device itself.
+pub fn add_device(catalog: &mut Catalog, name: &str, law: &str, settings: &str) {
+    let text = device(name, law, settings);
+    catalog.add(ProfileKind::Device, name, &text, name).expect("a valid profile");
 }
 
 fn device(name: &str, law: &str, settings: &str) -> String {
