@@ -26,7 +26,8 @@ def test_compare_prints_every_format_and_keeps_the_result(warifu: Run, tmp_path:
     assert warifu("compare", "s", "--format", "csv")[1].startswith("case_id,label,metric,")
     whole = json.loads(warifu("compare", "s", "--format", "json")[1])
     names = [table["name"] for table in whole["tables"]]
-    assert names == ["cases", "requirements", "overview", "comparison", "distances"]
+    shown = ["overview", "comparison", "null_models", "conditions", "distances"]
+    assert names == ["cases", "requirements", *shown]
     assert "| :--- |" in warifu("compare", "s", "--format", "md")[1]
     assert r"\toprule" in warifu("compare", "s", "--format", "latex")[1]
 

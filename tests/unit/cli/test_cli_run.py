@@ -119,11 +119,16 @@ def comparison(*needed: int | None) -> SimpleNamespace:
     return SimpleNamespace(
         cases=[
             SimpleNamespace(
-                verdict=Verdict.UNDECIDED,
+                verdict=Verdict.PASS,
+                not_judged="",
                 n_measured=200,
                 rows=[
-                    SimpleNamespace(verdict=Verdict.UNDECIDED, trials_needed=one),
-                    SimpleNamespace(verdict=Verdict.PASS, trials_needed=10**9),
+                    SimpleNamespace(
+                        gate="2 %", verdict=None, no_statement="too few trials", trials_needed=one
+                    ),
+                    SimpleNamespace(
+                        gate="2 %", verdict=Verdict.PASS, no_statement="", trials_needed=10**9
+                    ),
                 ],
             )
             for one in needed
