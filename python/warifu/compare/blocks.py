@@ -6,7 +6,7 @@ them say less than n independent ones would. The error of an estimate is therefo
 its parts differ, with one degree of freedom fewer than there are parts (Cochran 1977, section 9A,
 for means and shares; the delete-a-group jackknife of Kott 2001 for quantiles). With the five to ten
 parts of a cell Student's t then covers as often as it says, where a bootstrap of five parts covers
-86 % (tests/unit/test_compare_power.py has both).
+less than 90 % (tests/unit/test_compare_power.py has both).
 """
 
 from __future__ import annotations
