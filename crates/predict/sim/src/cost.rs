@@ -82,13 +82,18 @@ impl CostPair {
     }
 
     /// One value, ns; `places` says of each band where in it the board is, from 0 to 1.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn draw(&self, cold: bool, stream: &mut Stream, places: &[f64]) -> u64 {
         let varying = self.varying[usize::from(cold)].draw(stream);
-        self.bands.iter().fold(varying, |all, band| {
+        if self.bands.is_empty() { varying } else { varying + self.in_bands(cold, places) }
+    }
+
+    fn in_bands(&self, cold: bool, places: &[f64]) -> u64 {
+        let law = |band: &BandLaw| {
             let place = places.get(band.number as usize).copied().unwrap_or(0.5);
-            all + band.laws[usize::from(cold)].at(place)
-        })
+            band.laws[usize::from(cold)].at(place)
+        };
+        self.bands.iter().map(law).sum()
     }
 }
 
@@ -114,9 +119,16 @@ impl Sampler {
         }
     }
 
-    /// One value, ns.
-    #[inline]
+    /// One value, ns. A law of one value draws nothing.
+    #[inline(always)]
     pub(crate) fn draw(&self, stream: &mut Stream) -> u64 {
+        match (&self.body, &self.tail) {
+            (Law::Quantiles(steps), None) => self.offset + at(steps, stream.bits()),
+            _ => self.draw_other(stream),
+        }
+    }
+
+    fn draw_other(&self, stream: &mut Stream) -> u64 {
         let law = match &self.tail {
             Some((probability, tail)) if stream.bits() < *probability => tail,
             _ => &self.body,
@@ -158,7 +170,7 @@ impl Law {
 /// The value that `part` of 2^64 of all values do not exceed. The product of both is a whole number
 /// of steps and a fraction of one, in integers, which takes a third of what it takes in floating
 /// point.
-#[inline]
+#[inline(always)]
 fn at(steps: &[Step], part: u64) -> u64 {
     let position = u128::from(part) * steps.len() as u128;
     let (index, fraction) = ((position >> 64) as usize, position as u64);

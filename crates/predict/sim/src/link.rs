@@ -373,6 +373,7 @@ impl Path {
         Some((arrival, transit))
     }
 
+    #[inline(always)]
     fn interface(&mut self, model: &PathModel, index: usize) -> u64 {
         model.interfaces[index].draw(&mut self.costs[index])
     }
