@@ -19,7 +19,7 @@ import polars as pl
 
 from warifu import _core, provenance
 from warifu.results import MEASURED, PREDICTED, Results, ResultsError
-from warifu.results.packets import parts_with_packets
+from warifu.results.packets import has_packets, parts_with_packets
 from warifu.results.replay import ReplayOfCase, read_replay, write_replay
 from warifu.study import COMMAND_LINE
 
@@ -66,6 +66,8 @@ def write(folder: Path, progress: Progress = lambda done, of: None) -> Path | No
     for halves that cannot be read, and OSError where the file cannot be written.
     """
     predicted, measured = Results.open(folder / PREDICTED), Results.open(folder / MEASURED)
+    if not any(has_packets(measured.manifest, one) for one in measured.cases):
+        return None
     study = _study(predicted)
     place = {case.id: index for index, case in enumerate(study.cases)}
     cases = [one for one in measured.cases if one in place]

@@ -172,7 +172,9 @@ def predict(
     from warifu.cli import halves, verdicts
 
     if keep_trials and tier is not Tier.EVENTS:
-        raise typer.BadParameter("stores trials, which --tier exact has none of: drop one", param_hint="--keep-trials")
+        raise typer.BadParameter(
+            "stores trials, which --tier exact has none of: drop one", param_hint="--keep-trials"
+        )
     loaded = choices.load()
     if any(path == "trials" for path, _ in loaded.overrides):
         screen.warn(

@@ -58,9 +58,18 @@ def _replay(folder: Path) -> None:
     Raises ReplayRefused for a log or a trace that is not of what was measured.
     """
     from warifu import replay
+    from warifu.results import Results, ResultsError
     from warifu.results import halves as both
 
-    if None in both(folder) or replay.is_current(folder):
+    try:
+        for half in both(folder):
+            if half is None:
+                return
+            Results.open(half)
+    except ResultsError:
+        # Comparing says what is wrong with it.
+        return
+    if replay.is_current(folder):
         return
     try:
         with screen.progress("replaying") as report:

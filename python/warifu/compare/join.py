@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from warifu.results import (
     interruptions,
     weakest,
 )
+from warifu.results.registration import was_before
 from warifu.results.replay import ReplayOfCase, read_replay
 from warifu.results.trials import Trials
 
@@ -120,6 +122,10 @@ class Comparison:
     evidence: str = "assumed"
     #: When the later half was finished, RFC 3339; `~` if one is not.
     halves_finished: str = "~"
+    #: Whether the measured half names this prediction as the one that was there before it.
+    registered: bool = False
+    #: The predictor's commit, where known.
+    predictor: str | None = None
     #: What the measured half warns of: a verdict on contended trials says little.
     warnings: Sequence[str] = ()
     #: What of the study each half has that was cut short.
@@ -192,9 +198,18 @@ def compare(
         halves_finished=max(
             str(half.manifest.get("finished") or "~") for half in (predicted, measured)
         ),
+        registered=was_before(predicted.manifest, measured.manifest),
+        predictor=_predictor(predicted.manifest),
         interrupted=interruptions(predicted, measured),
         warnings=[str(one) for one in measured.manifest.get("warnings") or []],
     )
+
+
+def _predictor(manifest: Mapping[str, Any]) -> str | None:
+    commit = manifest.get("commit")
+    if not isinstance(commit, str):
+        return None
+    return f"{commit[:8]}{' with changes' if manifest.get('dirty') else ''}"
 
 
 def refuse(predicted: Results, measured: Results) -> None:

@@ -74,6 +74,8 @@ class Bench(processes.Stoppable):
         with identity.as_root():
             self._place = Workplace()
         self._runs = 0
+        # Names this run of the lab: parts of one are minutes apart, those of another maybe days.
+        self._sitting = int(time.time())
         self.rates = Rates(self._settings.rate_per_second)
 
     def stop(self) -> None:
@@ -134,6 +136,8 @@ class Bench(processes.Stoppable):
                 "first_trial": part.first_trial,
                 "trials": part.trials,
                 "seed": part.seed,
+                "sitting": self._sitting,
+                "start_late_ns": max((one.late_ns for one in trials.connections), default=None),
                 "rate_per_second": rate,
                 "alone": cell.has_memory,
                 "server_cpu_ns": used.server_ns,

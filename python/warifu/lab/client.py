@@ -101,4 +101,6 @@ def _connection(row: Row) -> Connection:
         tuple((str(name), int(length)) for name, length in sizes.get(end, ()))
         for end in ("client", "server")
     )
-    return Connection(int(row["port"]), int(row["start_ns"]), client, server)
+    late_ns = int(row.get("late_ns", 0))
+    port, start_ns = int(row["port"]), int(row["start_ns"])
+    return Connection(port, start_ns, late_ns, client, server)

@@ -30,6 +30,8 @@ class Connection:
     """The client's; 0 where none was opened."""
     start_ns: int
     """Just before connect(), on the kernel's monotonic clock."""
+    late_ns: int = 0
+    """How much later than planned it began."""
     client_messages: tuple[tuple[str, int], ...] = ()
     """Name and length on the wire, B, of what the client sent up to the first response."""
     server_messages: tuple[tuple[str, int], ...] = ()

@@ -405,7 +405,15 @@ def special_notes(comparison: Comparison) -> Iterable[str]:
         if labels:
             some = "; ".join(labels[:3])
             yield f"Only {half}, so not compared: {len(labels)} cases ({some} ...)."
-    yield f"Predicted by {comparison.predicted_run}, measured by {comparison.measured_run}."
+    when = (
+        "The prediction was there before the measurement was begun"
+        if comparison.registered
+        else "The prediction is not the one that was there before the measurement was begun: it "
+        "may have been made with what was seen"
+    )
+    by = f" (commit {comparison.predictor})" if comparison.predictor else ""
+    runs = f"{comparison.predicted_run}{by}, measured by {comparison.measured_run}"
+    yield f"Predicted by {runs}. {when}."
 
 
 def verdict_sentence(comparison: Comparison) -> str:

@@ -71,6 +71,12 @@ class PartPackets:
     messages: pl.DataFrame
 
 
+def has_packets(manifest: dict[str, Any], case_id: str) -> bool:
+    """Whether the packets of any part of a case are kept."""
+    cell = (manifest.get("cells") or {}).get(case_id) or {}
+    return any(part.get("packets") is not None for part in cell.get("parts") or [])
+
+
 def parts_with_packets(path: Path, manifest: dict[str, Any], case_id: str) -> Iterator[PartPackets]:
     """The parts of a case whose packets are kept, in the order of their trials; none for a case
     without TCP, and for a run of a version that kept none.
