@@ -56,6 +56,23 @@ def version() -> tuple[str | None, bool | None]:
     return commit, None if changes is None else bool(changes)
 
 
+#: What makes a prediction what it is, beside its profiles, which its manifest has.
+_PREDICTOR = ("crates/core", "crates/predict", "crates/py")
+
+
+def is_this_predictor(commit: str | None, dirty: bool | None) -> bool:
+    """Whether the version that made a prediction would make it as this one does: the same commit,
+    or one that differs in nothing that predicts. Also where one of the two is not known."""
+    here, changed = version()
+    if here is None or commit is None or (commit, dirty) == (here, changed):
+        return True
+    if dirty or changed:
+        return False
+    checkout = Path(__file__).resolve().parents[2]
+    different = _git(checkout, "diff", "--name-only", commit, here, "--", *_PREDICTOR)
+    return different == ""
+
+
 def _git(folder: Path, *arguments: str) -> str | None:
     try:
         done = subprocess.run(

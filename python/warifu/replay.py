@@ -85,12 +85,12 @@ def write(folder: Path, progress: Progress = lambda done, of: None) -> Path | No
 def _study(predicted: Results) -> _core.Study:
     """The study as it was predicted, from the manifest alone."""
     manifest = predicted.manifest
-    commit, dirty = provenance.version()
-    made_by = (manifest.get("commit"), manifest.get("dirty"))
-    if commit is not None and made_by[0] is not None and made_by != (commit, dirty):
+    if not provenance.is_this_predictor(manifest.get("commit"), manifest.get("dirty")):
         raise PredictorChanged(
-            f"{predicted.path}: was predicted by commit {_short(*made_by)}, and this is "
-            f"{_short(commit, dirty)}, which may predict otherwise: run `warifu predict` again"
+            f"{predicted.path}: was predicted by commit "
+            f"{_short(manifest.get('commit'), manifest.get('dirty'))}, and this is "
+            f"{_short(*provenance.version())}, which may predict otherwise: run `warifu predict` "
+            "again"
         )
     study = manifest["study"]
     profiles = [

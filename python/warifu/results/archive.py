@@ -27,7 +27,7 @@ import polars as pl
 
 import warifu._core as _core
 from warifu.files import FileRefused, read_bytes, refuse_to_replace, replacing
-from warifu.results import kept_trials
+from warifu.results import kept_trials, replay_archive
 from warifu.results.folder import Results, Setting
 from warifu.results.manifest import (
     MEASURED,
@@ -38,6 +38,7 @@ from warifu.results.manifest import (
     ResultsError,
 )
 from warifu.results.pages import PagesRefused, refuse_large
+from warifu.results.replay import read_replay, write_replay
 from warifu.results.version_1 import POLARS_TYPES
 
 #: What an archived manifest leaves out: large, or of no use to a table.
@@ -130,7 +131,31 @@ def archive(folder: Path, target: Path) -> dict[str, Any]:
     except OSError as error:
         raise ResultsError(_cannot(target, error)) from None
     run = _run({half: one.manifest for half, one in halves.items()})
-    return run | {"archive": target.name, "sha256": hashlib.sha256(content).hexdigest()}
+    run |= {"archive": target.name, "sha256": hashlib.sha256(content).hexdigest()}
+    return run | _archive_replay(folder, target, halves)
+
+
+def _archive_replay(folder: Path, target: Path, halves: dict[str, Results]) -> dict[str, Any]:
+    """Writes the replay beside an archive; what `run.json` says of it. Without one an older file is
+    removed, which would be of another run."""
+    beside = replay_archive.name_of(target)
+    found = read_replay(folder, halves[PREDICTED].run_id, halves[MEASURED].run_id)
+    try:
+        if not found:
+            beside.unlink(missing_ok=True)
+            return {"replay": None}
+        content = replay_archive.packed(found)
+        if len(content) > replay_archive.MOST_BYTES:
+            raise ResultsError(
+                f"{beside}: would have {len(content):,} bytes: expected at most "
+                f"{replay_archive.MOST_BYTES:,}: judge fewer cells or trials in one study"
+            )
+        refuse_to_replace(beside)
+        with replacing(beside) as file:
+            file.write(content)
+    except (FileRefused, OSError) as error:
+        raise ResultsError(_cannot(beside, error)) from None
+    return {"replay": {"archive": beside.name, "sha256": hashlib.sha256(content).hexdigest()}}
 
 
 def restore(source: Path, folder: Path) -> None:
@@ -153,6 +178,7 @@ def restore(source: Path, folder: Path) -> None:
         ) as partial:
             whole = Path(partial) / folder.name
             _restore(source.name, content, whole)
+            _restore_replay(replay_archive.name_of(source), whole)
             whole.rename(folder)
     except FileRefused as error:
         raise ResultsError(str(error)) from None
@@ -195,6 +221,12 @@ def _restore(name: str, content: bytes, folder: Path) -> None:
             manifest["files"][STRATA] = _write(folder / half / STRATA, kept[STRATA].encode())
         _core.write_manifest(folder / half, json.dumps(manifest))
         Results.open(folder / half)
+
+
+def _restore_replay(source: Path, folder: Path) -> None:
+    if source.is_file():
+        predicted, measured = (Results.open(folder / half).run_id for half in (PREDICTED, MEASURED))
+        write_replay(folder, predicted, measured, replay_archive.unpacked(source))
 
 
 def _write(file: Path, content: bytes) -> dict[str, Any]:
@@ -323,6 +355,7 @@ def _run(manifests: dict[str, dict[str, Any]]) -> dict[str, Any]:
         "profiles": {half: _hashes(manifest) for half, manifest in manifests.items()},
         "cases": {half: len(manifest["cases"]) for half, manifest in manifests.items()},
         "trials": {PREDICTED: predicted["predict_trials"], MEASURED: measured["trials"]},
+        "registered": measured.get("registered"),
         "rejected_parts": len(measured["rejections"]),
         "worst_lateness_us": _worst_lateness_us(measured["link_reports"]),
         "worst_late_fraction": _worst_late_fraction(measured["link_reports"]),

@@ -103,7 +103,7 @@ def test_numbers_and_times_are_from_the_trials_own(tmp_path: Path) -> None:
             segment(1_200, up=False, seq=1, ack=10, flags=ACK),
         ]
     )
-    kept = keep(log, [Connection(4000, 990, (("ClientHello", 9),))], 5)
+    kept = keep(log, [Connection(4000, 990, client_messages=(("ClientHello", 9),))], 5)
     assert kept.packets.rows() == [
         # trial, direction, seq, ack, payload, flags, copy, fate, delay, at
         (5, 0, 0, 0, 0, SYN, 1, 0, 30, 10),

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""A judged study's replay in small: `NAME.replay.parquet` beside its archive (`archive`).
+
+Pairs of times are kept to 1 us, of each part in the order of the measured time, which is stored as
+the step from the one before: 160,000 connections have a megabyte. Trials are told by their place.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from warifu.files import FileRefused, read_bytes
+from warifu.results.manifest import ResultsDamaged
+from warifu.results.pages import PagesRefused, refuse_large
+from warifu.results.replay import ReplayOfCase
+
+#: The largest file that is worth committing, and that is restored.
+MOST_BYTES = 3_000_000
+_MOST_ROWS = 2_000_000
+_TICK_NS = 1_000
+_SCHEMA = {
+    "case_id": pl.String,
+    "part": pl.Int32,
+    #: Ticks from the measured time before, in the same part.
+    "step": pl.Int64,
+    #: Replayed less measured, ticks; null where the replay came to nothing.
+    "off": pl.Int64,
+    "same_sequence": pl.Boolean,
+    "divergent": pl.Boolean,
+}
+_PART = ("case_id", "part")
+
+
+def name_of(archive: Path) -> Path:
+    """Where the replay of an archived study is."""
+    return archive.with_suffix(".replay.parquet")
+
+
+def packed(cases: Mapping[str, ReplayOfCase]) -> bytes:
+    """A replay as the content of a file."""
+    tables = [
+        pl.DataFrame(
+            {
+                "case_id": [case_id] * one.trials.size,
+                "part": one.part,
+                "ticks": _ticks(one.measured_ns),
+                "off": pl.Series(
+                    _ticks(np.where(np.isfinite(one.replayed_ns), one.replayed_ns, 0.0))
+                    - _ticks(one.measured_ns)
+                ).set(pl.Series(~np.isfinite(one.replayed_ns)), None),
+                "same_sequence": one.same_sequence,
+                "divergent": one.divergent,
+            }
+        )
+        for case_id, one in cases.items()
+    ]
+    table = pl.concat(tables).sort(*_PART, "ticks", "off", "same_sequence", "divergent")
+    step = pl.col("ticks") - pl.col("ticks").shift(1, fill_value=0).over(_PART)
+    written = io.BytesIO()
+    table.with_columns(step.alias("step")).select(*_SCHEMA).cast(pl.Schema(_SCHEMA)).write_parquet(
+        written, compression="zstd", compression_level=19, statistics=False
+    )
+    return written.getvalue()
+
+
+def unpacked(source: Path) -> dict[str, ReplayOfCase]:
+    """The replay in a file. Raises ResultsDamaged for what is none."""
+    try:
+        content = read_bytes(source, MOST_BYTES)
+        refuse_large(io.BytesIO(content))
+        found = pl.scan_parquet(io.BytesIO(content))
+        if found.collect_schema() != pl.Schema(_SCHEMA):
+            raise _damaged(source, "has other columns")
+        if int(found.select(pl.len()).collect().item()) > _MOST_ROWS:
+            raise _damaged(source, f"has more than {_MOST_ROWS:,} rows")
+        table = found.collect()
+    except (FileRefused, PagesRefused) as refused:
+        raise _damaged(source, str(refused)) from None
+    except OSError as error:
+        raise _damaged(source, f"cannot be read: {error.strerror or error}") from None
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        raise _damaged(source, "is no whole Parquet file") from None
+    if any(table[name].null_count() for name in _SCHEMA if name != "off"):
+        raise _damaged(source, "lacks values")
+    table = table.with_columns(pl.col("step").cum_sum().over(_PART).alias("ticks"))
+    by_case = table.partition_by("case_id", as_dict=True, maintain_order=True)
+    return {str(key[0]): _case(rows) for key, rows in by_case.items()}
+
+
+def _case(rows: pl.DataFrame) -> ReplayOfCase:
+    measured = rows["ticks"].to_numpy().astype(np.float64) * _TICK_NS
+    off = rows["off"].cast(pl.Float64).fill_null(np.inf).to_numpy() * _TICK_NS
+    return ReplayOfCase(
+        np.arange(rows.height, dtype=np.int64),
+        rows["part"].to_numpy().astype(np.int64),
+        measured + off,
+        measured,
+        rows["same_sequence"].to_numpy(),
+        rows["divergent"].to_numpy(),
+    )
+
+
+def _ticks(ns: np.ndarray) -> np.ndarray:
+    return np.rint(ns / _TICK_NS).astype(np.int64)
+
+
+def _damaged(source: Path, what: str) -> ResultsDamaged:
+    return ResultsDamaged(f"{source}: {what}: take it from where it was committed")
