@@ -23,8 +23,6 @@ from warifu.results.trials import Trials
 
 #: Fewer expected connections of a stratum have no mean worth a gate: the normal law is far.
 LEAST_OF_MEAN = 30
-#: Strata that are predicted to have a smaller share are judged together.
-LEAST_SHARE = 0.01
 _NONE = OfStratum(0.0, math.nan, 0.0)
 
 
@@ -32,14 +30,15 @@ def strata_rows(
     ours: StrataOfCase, theirs: Mapping[Stratum, tuple[OfStratum, Error]], n: float, gate: Gate
 ) -> list[Row]:
     """Share and mean of each stratum; ``gate`` is that of the mean. ``theirs`` are those of ``n``
-    measured connections, failed ones included, with the error of each mean."""
+    measured connections, failed ones included, with the error of each mean. Strata of which so many
+    connections decide nothing, by what is predicted alone, are judged together."""
     rows: list[Row] = []
     rare_predicted, rare_measured = 0.0, 0.0
     for stratum in sorted({*ours.strata, *theirs}):
         predicted = ours.strata.get(stratum, _NONE)
         measured, error = theirs.get(stratum, (_NONE, Error(math.inf)))
         share = predicted.count / ours.trials
-        if share < LEAST_SHARE:
+        if not _decides(ours, share, n):
             rare_predicted += predicted.count
             rare_measured += measured.count
             continue
@@ -81,9 +80,22 @@ def name(stratum: Stratum) -> str:
     return f"SYN again {syn}, sent again {again}"
 
 
+def _bound(share: float) -> float:
+    return min(STRATUM_SHARE * min(share, 1.0 - share), STRATUM_SHARE_MOST)
+
+
+def _null(ours: StrataOfCase, share: float, n: float) -> Error:
+    """The error of the difference of two shares that are both draws of a predicted one."""
+    return together(Error(share_error(share, ours.trials)), Error(share_error(share, n)))
+
+
+def _decides(ours: StrataOfCase, share: float, n: float) -> bool:
+    return share > 0.0 and _null(ours, share, n).needs <= _bound(share)
+
+
 def _share_row(ours: StrataOfCase, named: str, predicted: float, measured: float, n: float) -> Row:
     shares = predicted / ours.trials, measured / n
-    bound = min(STRATUM_SHARE * min(shares[0], 1.0 - shares[0]), STRATUM_SHARE_MOST)
+    bound = _bound(shares[0])
     difference = shares[0] - shares[1]
     own = Error(share_error(shares[0], ours.trials))
     interval = together(own, Error(share_error(shares[1], n))).interval(difference)
@@ -96,8 +108,7 @@ def _share_row(ours: StrataOfCase, named: str, predicted: float, measured: float
         gate=f"{bound * 100:.2g} points",
         unit="1",
     )
-    # At zero difference both are draws of the predicted share.
-    null = together(own, Error(share_error(shares[0], n)))
+    null = _null(ours, shares[0], n)
     part = (own.of / null.of) ** 2
     return judged(row, bound, null.needs, trials_that_decide(null.needs, bound, n, part))
 
