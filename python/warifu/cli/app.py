@@ -529,7 +529,7 @@ def calibrate_host(
     plan: Annotated[
         Plan,
         typer.Option(
-            "--plan", help="How long: about 1, 2 or 12 minutes; with Cyclone DDS about 4, 5 or 20."
+            "--plan", help="How long: about 4, 6 or 25 minutes; with Cyclone DDS about 7, 9 or 33."
         ),
     ] = Plan.DEFAULT,
     out: Annotated[
