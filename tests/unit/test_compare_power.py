@@ -80,8 +80,12 @@ def verdicts(rows: Iterable[Row]) -> dict[str, Counter[Verdict | None]]:
 
 LOSS_FREE, NO_DELAY = Law(), Law(rtt_ms=0.0, connection=0.10)
 LOSS_2, LOSS_5 = Law(loss=0.02), Law(loss=0.05)
+FAR = Law(loss=0.02, rtt_ms=800.0)
+SPREAD = Law(loss=0.02, computing_ms=400.0, connection=0.9)
 #: Trials that decide most gates of a law.
-ENOUGH = {LOSS_FREE: 6_000, NO_DELAY: 8_000, LOSS_2: 40_000, LOSS_5: 40_000}
+ENOUGH = {LOSS_FREE: 6_000, NO_DELAY: 8_000, LOSS_2: 40_000, LOSS_5: 40_000, FAR: 40_000}
+#: Of one whose quantiles are at no jump.
+MANY = {**ENOUGH, SPREAD: 200_000}
 
 
 @pytest.mark.parametrize("law", ENOUGH)
@@ -120,13 +124,16 @@ def off_by_twice(law: Law, statistic: str, measured: Trials) -> Trials:
         *((law, name) for law in (LOSS_FREE, NO_DELAY) for name in ("p95 - p50", "p99 - p50")),
         *((LOSS_2, name) for name in ("p50", "mean")),
         *((LOSS_5, name) for name in ("p50", "mean")),
+        # Where they are at no jump.
+        (FAR, "p95"),
+        (SPREAD, "p99"),
     ],
 )
 def test_a_prediction_that_is_off_by_twice_the_gate_fails(law: Law, statistic: str) -> None:
     rng = np.random.default_rng(3)
     found: Counter[Verdict | None] = Counter()
     for _ in range(RUNS):
-        measured = off_by_twice(law, statistic, law.draw(ENOUGH[law], rng, 10))
+        measured = off_by_twice(law, statistic, law.draw(MANY[law], rng, 10))
         found += verdicts(gated(law, measured, rng, only=statistic))[statistic]
     judged = found.total() - found[None]
     assert judged > RUNS // 2
@@ -145,6 +152,23 @@ def test_shares_at_a_jump_and_of_strata_that_are_off_by_twice_their_gate_fail() 
             found.setdefault(name, Counter()).update(of)
     judged = {name: of for name, of in found.items() if "share" in name and of[None] < RUNS // 2}
     assert {"p95 share", "share: SYN again 0, sent again 1"} <= judged.keys()
+    for name, of in judged.items():
+        assert of[Verdict.FAIL] >= of.total() - of[None] - (RUNS - LEAST), (name, of)
+
+
+def test_means_of_strata_that_are_off_by_twice_their_gate_fail() -> None:
+    rng = np.random.default_rng(12)
+    gate = {gate.statistic: gate for gate in gates_for(LOSS_2.loss)}["mean"]
+    # The gate is a share of what is measured.
+    off = LOSS_2.off_by(1.0 / (1.0 - 2.1 * gate.relative))
+    found: dict[str, Counter[Verdict | None]] = {}
+    for _ in range(RUNS):
+        rows = gated(LOSS_2, off.draw(ENOUGH[LOSS_2], rng, 10), rng)
+        for name, of in verdicts(rows).items():
+            found.setdefault(name, Counter()).update(of)
+    judged = {name: of for name, of in found.items() if name.startswith("mean: ")}
+    judged = {name: of for name, of in judged.items() if of[None] < RUNS // 2}
+    assert len(judged) >= 2
     for name, of in judged.items():
         assert of[Verdict.FAIL] >= of.total() - of[None] - (RUNS - LEAST), (name, of)
 

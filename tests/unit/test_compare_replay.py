@@ -83,6 +83,21 @@ def test_p95_that_is_off_by_twice_its_gate_fails_where_it_is_at_no_jump() -> Non
     assert found[Verdict.FAIL] >= 89, found
 
 
+def test_share_at_a_jump_that_is_off_by_twice_its_gate_fails() -> None:
+    """Two points more of the connections come a second later in the replay than measured."""
+    rng = np.random.default_rng(4)
+    found: Counter[Verdict | None] = Counter()
+    for _ in range(RUNS):
+        of = pairs(4_000, rng)
+        late = (rng.random(4_000) < 0.021) & (of.measured_ns < np.quantile(of.measured_ns, 0.9))
+        rows = by_statistic(replace(of, replayed_ns=of.replayed_ns + 2e9 * late))
+        if (row := rows.get("replayed: p95 share")) is not None:
+            found[row.verdict] += 1
+    judged = found.total() - found[None]
+    assert judged >= 40, found
+    assert found[Verdict.FAIL] >= judged - 5, found
+
+
 def test_divergent_connections_are_counted_and_never_dropped() -> None:
     of = pairs(1_000, np.random.default_rng(4), others=0.1)
     found = replayed("https.establishment", of, 0.02)
