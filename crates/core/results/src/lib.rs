@@ -3,10 +3,10 @@
 //! comparing and reporting read.
 //!
 //! A results folder is `manifest.json` beside `observations/*.parquet`, and of a prediction
-//! `timelines.json`, `strata.json` where its connections are TCP's and, where figures of its devices
-//! have bands, `boards.json`. Rows come in one case at a time through a [`Sink`]; [`FolderWriter`] streams them into a folder in bounded
-//! memory.
-//! This crate writes files; it reads no clock and draws no random numbers.
+//! `timelines.json`, `strata.json` where its connections are TCP's and, where figures of its
+//! devices have bands, `boards.json`. Rows come in one case at a time through a [`Sink`];
+//! [`FolderWriter`] streams them into a folder in bounded memory. This crate writes files; it reads
+//! no clock and draws no random numbers.
 
 mod boards;
 mod costs;

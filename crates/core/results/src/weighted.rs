@@ -8,10 +8,10 @@ use crate::rows::{Row, Rows};
 
 impl Rows {
     /// Adds the distribution of one metric over atoms with weights, as [`Rows::push_distribution`]
-    /// does over trials: the mean is exact, and so are the least and the largest value and the pinned
-    /// percentiles. `atoms` are values in the metric's unit with their probabilities, and come back
-    /// sorted; `failed` is the probability of those that gave no value, which count as later than
-    /// all.
+    /// does over trials: the mean is exact, and so are the least and the largest value and the
+    /// pinned percentiles. `atoms` are values in the metric's unit with their probabilities, and
+    /// come back sorted; `failed` is the probability of those that gave no value, which count as
+    /// later than all.
     pub fn push_weighted(
         &mut self,
         metric: Metric,
@@ -77,8 +77,8 @@ impl Rows {
     }
 }
 
-/// Where the groups of atoms end, in ascending order; those that hold a pinned percentile, the first
-/// and the last are alone.
+/// Where the groups of atoms end, in ascending order; those that hold a pinned percentile, the
+/// first and the last are alone.
 fn cuts(atoms: &[(u64, f64)], failed: f64, groups: usize) -> Vec<usize> {
     if atoms.len() <= groups {
         return (1..=atoms.len()).collect();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Times the exact tier beside 50,000 trials of the event tier, in turn, and compares their noise in
-//! P99 over as many seeds as there are runs.
+//! Times the exact tier beside 50,000 trials of the event tier, in turn, and compares their noise
+//! in P99 over as many seeds as there are runs.
 //!
 //! `cargo run --release --example exact -- [RUNS [LOSS]]`; prints one JSON object.
 

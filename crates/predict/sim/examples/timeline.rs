@@ -4,10 +4,12 @@
 //! Reads one JSON object from stdin, for example
 //! `{"settings": "[link]\nprofile = \"loopback\"\nrtt = \"60 ms\"", "client": [["send", 236],
 //! ["receive", 993]], "server": [["receive", 236], ["send", 993]], "drop_up": [], "drop_down":
-//! [], "hold_up": [[2, 40]], "hold_down": [], "seeds": 100, "cost": "100 us"}` and prints one JSON list for each seed, of
+//! [], "hold_up": [[2, 40]], "hold_down": [], "seeds": 100, "cost": "100 us"}`
+//! and prints one JSON list for each seed, of
 //! `[time_ns, "up"|"down", flags, seq, len, ack, [[start, end], ...], dropped]`.
-//! A packet that is held takes so many milliseconds longer than the others. Programs know `["send", bytes]`, `["receive", bytes]` (the peer's next send has that many),
-//! `["close", 0]` and `["wait_ms", time]`.
+//! A packet that is held takes so many milliseconds longer than the others. Programs know
+//! `["send", bytes]`, `["receive", bytes]` (the peer's next send has that many), `["close", 0]` and
+//! `["wait_ms", time]`.
 
 use std::io::Read;
 

@@ -213,9 +213,9 @@ impl CaseModel {
             && self.paths.iter().all(|path| path.independent_loss().is_some())
     }
 
-    /// The same for [`Simulator::enumerate`](crate::Simulator::enumerate), with nothing lost yet, and
-    /// the probability of losing a packet of each direction. `None` where more depends on chance
-    /// than losses, costs, lengths and the phase of the ticks.
+    /// The same for [`Simulator::enumerate`](crate::Simulator::enumerate), with nothing lost yet,
+    /// and the probability of losing a packet of each direction. `None` where more depends on
+    /// chance than losses, costs, lengths and the phase of the ticks.
     pub(crate) fn to_enumerate(&self) -> Option<(CaseModel, [f64; 2])> {
         let [up, down] = self.paths.each_ref().map(PathModel::independent_loss);
         let loss = [up?, down?];

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The exact tier: loss patterns in order of probability, each with its weight, run through the same
-//! state machines as the event tier's trials.
+//! The exact tier: loss patterns in order of probability, each with its weight, run through the
+//! same state machines as the event tier's trials.
 //!
-//! A pattern is a set of packets that are lost, by direction and number. Of a trial with given costs,
-//! lengths and phase of the ticks, the packets that are offered to the link and arrive before its end
-//! decide how it goes; with `k` of them lost and `n` not, its pattern has the probability
-//! `p^k (1 - p)^n`, and those of all patterns add up to one. Patterns are found by running the known
-//! ones: each packet that arrived after the last that is lost may be lost as well.
+//! A pattern is a set of packets that are lost, by direction and number. Of a trial with given
+//! costs, lengths and phase of the ticks, the packets that are offered to the link and arrive
+//! before its end decide how it goes; with `k` of them lost and `n` not, its pattern has the
+//! probability `p^k (1 - p)^n`, and those of all patterns add up to one. Patterns are found by
+//! running the known ones: each packet that arrived after the last that is lost may be lost as
+//! well.
 //!
 //! What is not lost is sampled: several trials for each pattern, with costs and lengths drawn as in
 //! the event tier, and the phases of the ticks spread evenly over the pattern of the timer wheel,
-//! since they move what a timer decides by up to 32 ms. Each is an atom whose weight is its pattern's
-//! probability over its number of trials. Patterns are taken until those left have less than a given
-//! probability, the residual.
+//! since they move what a timer decides by up to 32 ms. Each is an atom whose weight is its
+//! pattern's probability over its number of trials. Patterns are taken until those left have less
+//! than a given probability, the residual.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashSet};
@@ -31,8 +32,9 @@ pub struct Accuracy {
     /// Trials of the pattern without loss, the quickest to run: what differs in it is costs alone,
     /// and it is the body of the distribution.
     pub lossless_trials: f64,
-    /// Trials of every other pattern, over its probability: the noise of a quantile comes from those
-    /// whose trials are on both its sides, by the square of their probability over their trials.
+    /// Trials of every other pattern, over its probability: the noise of a quantile comes from
+    /// those whose trials are on both its sides, by the square of their probability over their
+    /// trials.
     pub lossy_trials: f64,
     /// Patterns at most, whatever is left then.
     pub most_patterns: usize,
@@ -84,8 +86,8 @@ impl Default for Accuracy {
 
 impl Simulator {
     /// Gives `keep` the outcome of each atom with its seed and weight. The same model, seed and
-    /// accuracy give the same atoms. `None` where more than losses, costs, lengths and phases depends
-    /// on chance: jitter, bursts of losses, several connections, boards with bands.
+    /// accuracy give the same atoms. `None` where more than losses, costs, lengths and phases
+    /// depends on chance: jitter, bursts of losses, several connections, boards with bands.
     pub fn enumerate(
         &mut self,
         model: &CaseModel,
@@ -141,8 +143,8 @@ impl Simulator {
 }
 
 impl Accuracy {
-    /// How many trials a pattern of this probability takes: an odd number, so that phases that divide
-    /// the pattern of the timer wheel evenly divide each of its levels evenly as well.
+    /// How many trials a pattern of this probability takes: an odd number, so that phases that
+    /// divide the pattern of the timer wheel evenly divide each of its levels evenly as well.
     fn trials(&self, pattern: &Pattern, probability: f64) -> u64 {
         let lossless = pattern.0.iter().all(Vec::is_empty);
         let wanted = if lossless { self.lossless_trials } else { self.lossy_trials * probability };
@@ -170,8 +172,9 @@ impl Pattern {
         way(0) * way(1)
     }
 
-    /// The patterns with one more packet lost, of those offered, and its direction. Each direction's
-    /// come in their order, so that every pattern is found from those that lack its last loss.
+    /// The patterns with one more packet lost, of those offered, and its direction. Each
+    /// direction's come in their order, so that every pattern is found from those that lack its
+    /// last loss.
     fn children(&self, offered: [u64; 2]) -> Vec<(Pattern, Heading)> {
         let mut children = Vec::new();
         for heading in [Heading::Up, Heading::Down] {

@@ -125,8 +125,8 @@ impl PathModel {
             && matches!(self.loss, LossModel::None | LossModel::Independent { .. })
     }
 
-    /// Whether a trial in which no packet is lost may be told by a tape: losses that are independent
-    /// are known beforehand.
+    /// Whether a trial in which no packet is lost may be told by a tape: losses that are
+    /// independent are known beforehand.
     pub(crate) fn goes_by_tape(&self) -> bool {
         matches!(self.loss, LossModel::None | LossModel::Independent { .. })
     }

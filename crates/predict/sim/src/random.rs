@@ -35,8 +35,8 @@ pub(crate) enum Purpose {
 }
 
 /// A stream of random numbers: SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
-/// Generators", OOPSLA 2014). A trial has eight streams and takes ten numbers from each, so that what
-/// counts is that a stream begins at once, anywhere.
+/// Generators", OOPSLA 2014). A trial has eight streams and takes ten numbers from each, so that
+/// what counts is that a stream begins at once, anywhere.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream(u64);
 

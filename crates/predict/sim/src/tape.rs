@@ -72,8 +72,8 @@ pub(crate) enum Act {
     End { end: u32 },
 }
 
-/// The ways that trials without loss are known to go: their tapes, where those that begin in the same
-/// way have it in common.
+/// The ways that trials without loss are known to go: their tapes, where those that begin in the
+/// same way have it in common.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ways {
     pub steps: Vec<Step>,

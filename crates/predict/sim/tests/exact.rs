@@ -154,7 +154,8 @@ fn what_does_not_qualify() {
         settings.replace("rtt =", "jitter = [\"0 ms\", \"1 ms\"]\nrtt ="),
         settings.replace(
             "\"2 %\"",
-            "{ good_to_bad = \"2 %\", bad_to_good = \"30 %\", loss_good = \"0 %\", loss_bad = \"60 %\" }",
+            "{ good_to_bad = \"2 %\", bad_to_good = \"30 %\", loss_good = \"0 %\", \
+             loss_bad = \"60 %\" }",
         ),
         format!("{settings}[pattern]\nkind = \"request\"\nconcurrent = 2\n"),
     ] {

@@ -97,8 +97,8 @@ proptest! {
         }
     }
 
-    /// Time is put down to loss recovery only where something was lost: it can neither hide what the
-    /// link or the programs took nor be hidden by it.
+    /// Time is put down to loss recovery only where something was lost: it can neither hide what
+    /// the link or the programs took nor be hidden by it.
     #[test]
     fn nothing_lost_is_nothing_recovered(
         settings in settings_over(vec!["loss = \"0 %\""], Just(true).boxed(), vec![10_000]),

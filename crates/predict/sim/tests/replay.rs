@@ -13,7 +13,8 @@ use warifu_sim::{
 /// A link that loses packets, and one that lets them overtake as well.
 const LOSSY: &str = "key_store = \"software\"\n[link]\nprofile = \"loopback\"\nrtt = \"60 ms\"\n\
                      loss = \"8 %\"\n[stack]\nprotocol = \"https\"\ntls = \"1.3\"\n";
-const REORDERING: &str = "key_store = \"software\"\n[link]\nprofile = \"loopback\"\nrtt = \"95 ms\"\n\
+const REORDERING: &str = "key_store = \"software\"\n[link]\nprofile = \"loopback\"\n\
+                          rtt = \"95 ms\"\n\
                           loss = \"5 %\"\njitter = [\"0 ms\", \"5 ms\", \"20 ms\", \"150 ms\"]\n\
                           keep_order = false\n[stack]\nprotocol = \"https\"\ntls = \"1.3\"\n";
 

@@ -114,7 +114,8 @@ fn recorded_trials_are_the_same_to_the_nanosecond() {
     assert_eq!(run(&recorded), run(&CaseModel::compile(&case, &catalog).unwrap()));
 }
 
-/// A rest holds for all of a connection; a pause that is shorter, or none, leaves costs as they are.
+/// A rest holds for all of a connection; a pause that is shorter, or none, leaves costs as they
+/// are.
 #[test]
 fn costs_after_a_rest() {
     let rested = catalog(|text| {

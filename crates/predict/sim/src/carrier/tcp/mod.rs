@@ -11,8 +11,8 @@
 //! segments that arrive while the program reads are acknowledged together
 //! (`tcp_backlog_ack_defer`); a blocked program reads at the instant of arrival, not when it has
 //! woken; and a second unread segment is always acknowledged at once, where the kernel looks at the
-//! memory that unread segments take (`__tcp_select_window`). Of both comes an acknowledgement without
-//! data more or less (studies/accuracy/README.md, "One packet more or less").
+//! memory that unread segments take (`__tcp_select_window`). Of both comes an acknowledgement
+//! without data more or less (studies/accuracy/README.md, "One packet more or less").
 
 mod ack;
 mod channel;

@@ -12,8 +12,8 @@ pub(crate) const EVER_RETRANS: u8 = 8;
 /// The SYN, which is never joined with what follows.
 pub(crate) const SYN_SEGMENT: u8 = 16;
 
-/// Not on the list in the order of sending that RACK looks through (`tcp_tsorted_anchor`): what RACK
-/// has marked lost leaves the list until it is sent again.
+/// Not on the list in the order of sending that RACK looks through (`tcp_tsorted_anchor`): what
+/// RACK has marked lost leaves the list until it is sent again.
 pub(crate) const UNLISTED: u8 = 32;
 
 /// A segment that has been sent.

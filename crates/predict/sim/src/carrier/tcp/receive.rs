@@ -291,8 +291,8 @@ impl Socket {
             let overtaken = packet.seq < receiver.rcv_nxt;
             return if overtaken { Stamp::OldAcknowledgement } else { Stamp::Old };
         }
-        // A duplicate that opens no window (`tcp_may_update_window`) is taken within a timeout, which
-        // is counted in ticks of 1200 Hz, the quickest clock of a peer (`tcp_tsval_replay`).
+        // A duplicate that opens no window (`tcp_may_update_window`) is taken within a timeout,
+        // which is counted in ticks of 1200 Hz, the quickest clock of a peer (`tcp_tsval_replay`).
         let duplicate = packet.ack == self.snd_una && packet.seq <= self.snd_wl1;
         let jiffy_us = context.settings.kernel.jiffy.us;
         let replay_ms = u64::from(self.round_trip.rto) * 1_200 * jiffy_us / 1_000_000;
@@ -300,8 +300,8 @@ impl Socket {
         if duplicate && age_ms <= replay_ms { Stamp::Fine } else { Stamp::Old }
     }
 
-    /// The segment is wholly before what was acknowledged, or its time stamp is too old: its content
-    /// is passed over, and so is what it acknowledges (`tcp_sequence`, `tcp_send_dupack`).
+    /// The segment is wholly before what was acknowledged, or its time stamp is too old: its
+    /// content is passed over, and so is what it acknowledges (`tcp_sequence`, `tcp_send_dupack`).
     pub(super) fn answer_stale(&mut self, context: &mut Context<'_, '_>, packet: &TcpSegment) {
         if packet.end > packet.seq {
             if packet.seq < self.receiver.rcv_nxt {

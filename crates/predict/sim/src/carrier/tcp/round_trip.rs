@@ -114,8 +114,8 @@ impl RoundTrip {
         self.bounds_us[0].saturating_sub(ROUNDING_US)
     }
 
-    /// What the timeout is at most in any such trial, jiffies: the variance term is never above four
-    /// times the longest round trip.
+    /// What the timeout is at most in any such trial, jiffies: the variance term is never above
+    /// four times the longest round trip.
     pub(crate) fn most_timeout(&self, kernel: &Kernel) -> u32 {
         let most_us = u64::from(self.bounds_us[1] + ROUNDING_US);
         let us = most_us + (4 * most_us).max(u64::from(kernel.rto_min_us));

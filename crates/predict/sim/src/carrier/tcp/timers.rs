@@ -119,8 +119,8 @@ impl Socket {
     /// What the timer for sending rests on that is set now to so many jiffies.
     ///
     /// Round trips are bounded from below, and so are both timeouts that come from them
-    /// (`schedule_loss_probe`, `rearm_rto`): the smoothed round trip is no shorter than the shortest,
-    /// the variance term at least the least timeout.
+    /// (`schedule_loss_probe`, `rearm_rto`): the smoothed round trip is no shorter than the
+    /// shortest, the variance term at least the least timeout.
     #[cold]
     pub(super) fn bounds_of_write_timer(&self, context: &Context<'_, '_>, delay: u32) -> Bounds {
         let (clock, kernel) = (context.clock, &context.settings.kernel);
