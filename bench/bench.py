@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import re
-import resource
 import shutil
 import statistics
 import subprocess
@@ -58,15 +57,15 @@ class Size:
     link: tuple[str, ...]
 
 
-#: A tenth of the sweep: what differs from case to case is the same.
-PART_OF_SWEEP = ("--set", "predict_trials=100")
+#: An eleventh of the sweep's cases, which has every choice in it.
+PART_OF_SWEEP = ("--step", "11")
 FULL = Size(
     2_000_000, 5, 1_000, 4_000, 60, 50_000, 500, 2_000, 10_000, ("--rounds", "6"), PART_OF_SWEEP, ()
 )
 QUICK = Size(
     50_000, 2, 1_000, 1_000, 4, 2_000, 20, 100, 200,
     ("--rounds", "1", "--seconds", "1", "--sizes", "64"),
-    ("--set", "predict_trials=10"), ("--only", "loss"),
+    ("--step", "101", "--trials", "10"), ("--only", "loss"),
 )  # fmt: skip
 
 
@@ -250,36 +249,16 @@ def criterion(size: Size) -> Iterator[Line]:
 def sweep(size: Size) -> Iterator[Line]:
     """A study of 100,000 cases, from its text to Parquet, on all cores: of a calibrated machine,
     and with constant costs."""
-    (ROOT / "results").mkdir(exist_ok=True)
-    trials = 1_000
-    for word in size.sweep:
-        if word.startswith("predict_trials="):
-            trials = int(word.removeprefix("predict_trials="))
+    script = ROOT / "bench" / "sweep.py"
     for device in ("xeon-2-5-ghz-vm", "bench"):
-        with tempfile.TemporaryDirectory(prefix=".bench-", dir=ROOT / "results") as folder:
-            devices = ["--set", f"device={device}", "--set", f"server={device}"]
-            begin = time.perf_counter()
-            run(
-                [
-                    BIN / "warifu",
-                    "predict",
-                    "bench/sweep.toml",
-                    "--out",
-                    folder,
-                    *devices,
-                    *size.sweep,
-                ],
-                WARIFU_PROFILES="bench/profiles",
-            )
-            seconds = time.perf_counter() - begin
-            parts = list(Path(folder).glob("**/*.parquet"))
-            size_mb = sum(part.stat().st_size for part in parts) / 1e6
-        peak_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3
-        asked = "; target below 60 s" if trials == 1_000 and device != "bench" else ""
+        result = json.loads(run([sys.executable, script, "--device", device, *size.sweep]))
+        each = result["trials"] / result["cases"]
+        asked = "; target below 60 s for 100,000 cases" if device != "bench" else ""
         yield Line(
-            f"100,000 cases x {trials:,} trials, {device}",
-            f"{seconds:.1f} s",
-            f"{os.cpu_count()} cores; {size_mb:.0f} MB of Parquet, at most {peak_mb:.0f} MB of "
+            f"{result['cases']:,} cases x {each:,.0f} trials, {device}",
+            f"{result['simulate_s']:.1f} s",
+            f"{os.cpu_count()} cores, and {result['read_s']:.1f} s to read it; "
+            f"{result['parquet_mb']:.0f} MB of Parquet, at most {result['memory_mb']:.0f} MB of "
             f"memory{asked}",
         )
 
@@ -438,9 +417,7 @@ def main() -> int:
     """Runs every benchmark that it can; 1 if one could not be run."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a moment each, to see that it works")
-    parser.add_argument(
-        "--full-sweep", action="store_true", help="1,000 trials a case of the sweep, not 100"
-    )
+    parser.add_argument("--full-sweep", action="store_true", help="all 100,000 cases of the sweep")
     parser.add_argument("--only-engine", action="store_true", help="the simulator's speed alone")
     arguments = parser.parse_args()
     size = QUICK if arguments.quick else FULL
