@@ -129,7 +129,7 @@ class Bench(processes.Stoppable):
             busy = used.busy(part.trials, rate, cell.has_memory)
             self.rates.learn(cell, used.server_ns, part.trials)
             report = link.accepted_report()
-            self._judge(cell, shares, busy["server"], report)
+            self._judge(cell, part, shares, busy["server"], report)
             trials = running.trials()
             tcp = workplace.sysctls(client_end, [*kernel.PINNED, *kernel.SEEN])
             record = {
@@ -211,14 +211,21 @@ class Bench(processes.Stoppable):
         running.check()
         return True
 
-    def _judge(self, cell: Cell, shares: quiet.Shares, busy: float, report: dict[str, Any]) -> None:
+    def _judge(
+        self,
+        cell: Cell,
+        part: Part,
+        shares: quiet.Shares,
+        busy: float,
+        report: dict[str, Any],
+    ) -> None:
         bound = self._settings.others_bound
         reasons = []
         if bound is not None and shares.taken > bound:
             reasons.append(
                 f"others took {shares.taken:.1%} of the processors, {bound:.1%} are allowed"
             )
-        reason = self.rates.why_too_fast(cell, busy)
+        reason = self.rates.why_too_fast(cell, busy, part.trials)
         if reason is not None:
             reasons.append(reason)
         if reasons:

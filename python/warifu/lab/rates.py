@@ -84,9 +84,13 @@ class Rates:
         settled |= cell.case.pattern.pause is not None
         return not settled and _is_paced(cell) and max(parts, default=0) > 3 * PILOT_TRIALS
 
-    def why_too_fast(self, cell: Cell, busy: float) -> str | None:
-        """Why a part is no measurement of its case whose server was busy for this share."""
-        if self._fixed is not None or not _is_paced(cell) or busy <= SERVER_BUSY_MAX + TOLERANCE:
+    def why_too_fast(self, cell: Cell, busy: float, trials: int) -> str | None:
+        """Why a part of so many trials is no measurement of its case whose server was busy for this
+        share. In few trials most of that is what came before them, such as the connections that
+        sessions are taken from."""
+        few = trials < PILOT_TRIALS
+        fixed = self._fixed is not None
+        if few or fixed or not _is_paced(cell) or busy <= SERVER_BUSY_MAX + TOLERANCE:
             return None
         longer = cell.case.pattern.pause is not None
         return (

@@ -54,7 +54,7 @@ def test_a_part_too_fast_is_rejected_and_then_slower() -> None:
     assert rate == pytest.approx(40.0)
     # The part's connections took twice the pilot's.
     busy = rates.busy(2 * MS * 1_000, 1_000, rate, 26.0, alone=False)
-    reason = found.why_too_fast(LOSSY, busy)
+    reason = found.why_too_fast(LOSSY, busy, 100)
     assert reason is not None
     assert "8.0%" in reason
     rejection = RunRejected([reason], {})
@@ -67,16 +67,18 @@ def test_a_part_too_fast_is_rejected_and_then_slower() -> None:
 
 def test_the_tolerance_is_as_stated() -> None:
     found = Rates()
-    assert found.why_too_fast(CALM, SERVER_BUSY_MAX + TOLERANCE) is None
-    assert found.why_too_fast(CALM, SERVER_BUSY_MAX + TOLERANCE + 1e-4) is not None
+    assert found.why_too_fast(CALM, SERVER_BUSY_MAX + TOLERANCE, 100) is None
+    assert found.why_too_fast(CALM, SERVER_BUSY_MAX + TOLERANCE + 1e-4, 100) is not None
+    # Of a few trials most is what came before them.
+    assert found.why_too_fast(CALM, 0.5, rates.PILOT_TRIALS - 1) is None
 
 
 def test_what_is_not_the_labs_pace_is_not_judged_by_it() -> None:
-    assert Rates(100.0).why_too_fast(LOSSY, 0.5) is None
-    assert Rates().why_too_fast(make_dds_case(), 0.5) is None
+    assert Rates(100.0).why_too_fast(LOSSY, 0.5, 100) is None
+    assert Rates().why_too_fast(make_dds_case(), 0.5, 100) is None
     queued = make_case(link__rate_up=100_000)
-    assert Rates().why_too_fast(queued, 0.5) is None
-    assert Rates().why_too_fast(make_coap_case(), 0.5) is not None
+    assert Rates().why_too_fast(queued, 0.5, 100) is None
+    assert Rates().why_too_fast(make_coap_case(), 0.5, 100) is not None
 
 
 def test_a_link_with_memory_settles_between_connections() -> None:
