@@ -23,6 +23,8 @@ import polars as pl
 from warifu.files import FileRefused, read_bytes, replacing
 from warifu.lab.errors import LabError
 from warifu.lab.trials import Connection
+from warifu.results.packets import ABOUT, COLUMNS
+from warifu.results.packets import VERSION as VERSION_KEPT
 
 MAGIC = b"WRFLINK1"
 VERSION = 1
@@ -56,39 +58,7 @@ _SYN, _ACK = 0x02, 0x10
 _UP, _DOWN = 0, 1
 _DELIVERED = 0
 
-KEPT_VERSION = 1
-"""Of the files that are kept."""
-
-ABOUT = "warifu.packets"
-"""The key of the files' metadata that says what they are of: version, run_id, case_id, first_trial
-and trials, as JSON."""
-
-PACKETS = {
-    "trial": pl.Int32,
-    "direction": pl.UInt8,
-    "seq": pl.UInt32,
-    "ack": pl.UInt32,
-    "payload": pl.UInt16,
-    "flags": pl.UInt8,
-    "copy": pl.UInt16,
-    "fate": pl.UInt8,
-    "delay_ns": pl.Int64,
-    "at_ns": pl.Int64,
-}
-"""The columns of the packets that are kept: `direction` 0 is the client's; `copy` counts from 1
-those with the same direction, sequence numbers and flags; `fate` is the log's, 0 for delivered;
-`delay_ns` is null for what was not delivered; `at_ns` counts from just before the trial's
-connect()."""
-
-MESSAGES = {
-    "trial": pl.Int32,
-    "direction": pl.UInt8,
-    "message": pl.UInt16,
-    "name": pl.String,
-    "bytes": pl.UInt32,
-}
-"""The columns of the messages that are kept: `message` counts from 0 those of a direction in the
-order in which they were sent; `bytes` are those on the wire."""
+PACKETS, MESSAGES = COLUMNS["packets"], COLUMNS["messages"]
 
 
 class PacketLogRefused(LabError):  # noqa: N818 - what happened, not what it is
@@ -224,7 +194,7 @@ def write(path: Path, table: pl.DataFrame, about: dict[str, Any]) -> None:
         compression="zstd",
         compression_level=9,
         statistics=False,
-        metadata={ABOUT: json.dumps({"version": KEPT_VERSION, **about})},
+        metadata={ABOUT: json.dumps({"version": VERSION_KEPT, **about})},
     )
     with replacing(path) as file:
         file.write(content.getvalue())

@@ -34,6 +34,7 @@ from warifu.lab import packets
 from warifu.lab.errors import LabError
 from warifu.lab.trials import Trials
 from warifu.printable import printable
+from warifu.results.manifest import PACKETS
 
 T = TypeVar("T")
 
@@ -172,7 +173,7 @@ class Store:
 
     def is_of(self, name: str, case_id: str) -> bool:
         """Whether a file of the folder, by its name in it, is a finished cell's."""
-        return name == self.file_of(case_id) or name.startswith(f"{_PACKETS}/{case_id}-")
+        return name == self.file_of(case_id) or name.startswith(f"{PACKETS}/{case_id}-")
 
     def drop_parts(self, case_id: str) -> None:
         """Removes what a finished cell was put together from."""
@@ -212,7 +213,7 @@ class Store:
             path = self._part_path(part).parent / part.packet_file(kind)
             self._guarded(partial(packets.write, path, table, about))
             said[kind] = {
-                "file": f"{_PACKETS}/{path.name}",
+                "file": f"{PACKETS}/{path.name}",
                 "rows": table.height,
                 **_seal(path.read_bytes()),
             }
@@ -239,7 +240,7 @@ class Store:
         said = record.get("packets")
         if said is None:
             return {}
-        folder = self.folder / _PACKETS
+        folder = self.folder / PACKETS
         self._guarded(lambda: folder.mkdir(exist_ok=True))
         files = {}
         for kind in PACKET_FILES:
@@ -258,8 +259,8 @@ class Store:
 
     def _remove_other_packets(self, case_id: str, names: set[str]) -> None:
         """Of an earlier measurement of the cell, in other parts."""
-        for path in (self.folder / _PACKETS).glob(f"{case_id}-*"):
-            if f"{_PACKETS}/{path.name}" not in names:
+        for path in (self.folder / PACKETS).glob(f"{case_id}-*"):
+            if f"{PACKETS}/{path.name}" not in names:
                 self._guarded(path.unlink)
 
     def _write(self, path: Path, text: str) -> None:
@@ -278,9 +279,6 @@ class Store:
             raise LabError(f"{where}: {error.strerror or error}: {hint}") from error
         except _core.WarifuError as error:
             raise LabError(str(error)) from error
-
-
-_PACKETS = "packets"
 
 
 def _seal(content: bytes) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """What became of each packet of a measured run: `packets/CASE_ID-FIRST_TRIAL.parquet` and the
-lengths of messages beside it, as the lab keeps them (`warifu.lab.packets` has the columns).
+lengths of messages beside it, as the lab keeps them (`warifu.lab.packets`).
 
 A file is held against its seal in the manifest, and what it says that it is of against the run.
 """
@@ -21,12 +21,17 @@ from warifu.files import RESULTS_BYTES, FileRefused, read_bytes
 from warifu.results.manifest import ResultsDamaged, damaged, refuse_elsewhere
 from warifu.results.pages import PagesRefused, refuse_large
 
-_ABOUT = "warifu.packets"
-_VERSION = 1
+#: The key of a file's metadata that says what it is of: version, run_id, case_id, first_trial and
+#: trials, as JSON.
+ABOUT = "warifu.packets"
+VERSION = 1
 #: Rows of a file: a part has at most 1,000 connections.
 _MOST_ROWS = 20_000_000
-#: The columns of either file, as the lab writes them (`warifu.lab.packets`, which this room may not
-#: know; a test holds them together).
+#: The columns of either file. Of packets, `direction` 0 is the client's; `copy` counts from 1 those
+#: with the same direction, sequence numbers and flags; `fate` is the log's, 0 for delivered;
+#: `delay_ns` is null for what was not delivered; `at_ns` counts from just before the trial's
+#: connect(). Of messages, `message` counts from 0 those of a direction in the order in which they
+#: were sent; `bytes` are those on the wire.
 COLUMNS: dict[str, dict[str, Any]] = {
     "packets": {
         "trial": pl.Int32,
@@ -121,7 +126,7 @@ def _read(
 def _refuse_other_run(file: Path, content: bytes, of: dict[str, Any]) -> None:
     """Before its seal, since that says less: the file of another run is whole."""
     try:
-        about = json.loads(pl.read_parquet_metadata(io.BytesIO(content))[_ABOUT])
+        about = json.loads(pl.read_parquet_metadata(io.BytesIO(content))[ABOUT])
         found = {key: about[key] for key in of}
     except _UNREADABLE:
         raise damaged(file, "is no packet log that Warifu kept") from None
@@ -131,9 +136,9 @@ def _refuse_other_run(file: Path, content: bytes, of: dict[str, Any]) -> None:
                 f"{file}: is a packet log of {key} {found[key]}, but its folder is of {wanted}: "
                 "put the log of this run there"
             )
-    if about.get("version") != _VERSION:
+    if about.get("version") != VERSION:
         raise ResultsDamaged(
-            f"{file}: is a packet log of version {about.get('version')}, expected {_VERSION}: use "
+            f"{file}: is a packet log of version {about.get('version')}, expected {VERSION}: use "
             "the Warifu that measured it"
         )
 

@@ -22,7 +22,7 @@ import polars as pl
 import pytest
 
 from support import needs
-from support.laboratory import make_case, study_of
+from support.laboratory import SmallStudy, make_case, study_of
 from support.paths import ROOT
 from warifu.lab import LabError, LabUnavailable, Settings, cell, link, measure, workplace
 from warifu.lab.case import Cell
@@ -190,14 +190,20 @@ def test_scripted_drops_are_in_the_log_of_their_trials(
         assert rows.sort("trial")["value"].to_list() == [1.0, 0.0], metric
 
 
-def test_part_without_its_packets_is_measured_again(tmp_path: Path, ran: list[Part]) -> None:
+def interrupt_after_two_parts(study: SmallStudy, folder: Path) -> None:
+    """Measures two parts of two trials, and is then interrupted."""
+
     def after_two(progress: Progress) -> None:
         if progress.trials_done == 4:
             raise KeyboardInterrupt
 
-    study = study_of(CASES[0])
     with pytest.raises(KeyboardInterrupt):
-        measure(study, tmp_path, progress=after_two, part_trials=2, settings=FAST)
+        measure(study, folder, progress=after_two, part_trials=2, settings=FAST)
+
+
+def test_part_without_its_packets_is_measured_again(tmp_path: Path, ran: list[Part]) -> None:
+    study = study_of(CASES[0])
+    interrupt_after_two_parts(study, tmp_path)
     kept = sorted(tmp_path.glob("parts/*/*.parquet"))
     assert len(kept) == 4, "packets and messages of two parts"
     kept[0].write_bytes(kept[0].read_bytes()[:-1])
@@ -216,13 +222,8 @@ def test_part_without_its_packets_is_measured_again(tmp_path: Path, ran: list[Pa
 
 
 def test_changed_packets_of_a_part_are_refused(tmp_path: Path) -> None:
-    def after_two(progress: Progress) -> None:
-        if progress.trials_done == 4:
-            raise KeyboardInterrupt
-
     study = study_of(CASES[0])
-    with pytest.raises(KeyboardInterrupt):
-        measure(study, tmp_path, progress=after_two, part_trials=2, settings=FAST)
+    interrupt_after_two_parts(study, tmp_path)
     changed = next(tmp_path.glob("parts/*/*-0.parquet"))
     content = changed.read_bytes()
     changed.write_bytes(content[:9] + bytes([content[9] ^ 1]) + content[10:])

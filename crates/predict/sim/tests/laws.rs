@@ -5,10 +5,22 @@ mod common;
 
 use proptest::prelude::*;
 use warifu_model::{Catalog, Metric, Stage};
-use warifu_sim::{CaseModel, Outcome, Simulator, simulate_packets, trial_seed};
+use warifu_sim::{CaseModel, ConnectionOutcome, Outcome, Simulator, simulate_packets, trial_seed};
 
 fn model(settings: &str, catalog: &Catalog) -> CaseModel {
     CaseModel::compile(&common::case(settings, catalog), catalog).unwrap()
+}
+
+/// The connections of some trials with these settings.
+fn connections(settings: &str, seed: u64, trials: u64) -> Vec<ConnectionOutcome> {
+    let catalog = common::catalog("70 us");
+    let model = model(settings, &catalog);
+    let (mut simulator, mut outcome) = (Simulator::new(), Outcome::default());
+    let mut run = |trial| {
+        simulator.run(&model, seed.wrapping_add(trial), &mut outcome);
+        outcome.connections.clone()
+    };
+    (0..trials).flat_map(|trial| run(trial)).collect()
 }
 
 /// The settings of some case, within all that a study can say of link, stack and pattern.
@@ -104,18 +116,11 @@ proptest! {
         settings in settings_over(vec!["loss = \"0 %\""], Just(true).boxed(), vec![10_000]),
         seed: u64,
     ) {
-        let catalog = common::catalog("70 us");
-        let model = model(&settings, &catalog);
-        let mut simulator = Simulator::new();
-        let mut outcome = Outcome::default();
-        for trial in 0..4 {
-            simulator.run(&model, seed.wrapping_add(trial), &mut outcome);
-            for connection in &outcome.connections {
-                prop_assert!(!connection.failed);
-                prop_assert_eq!(connection.stages[Stage::LossRecovery as usize], 0);
-                let total = connection.value(Metric::HttpsEstablishment);
-                prop_assert_eq!(connection.stages.iter().sum::<u64>(), total);
-            }
+        for connection in connections(&settings, seed, 4) {
+            prop_assert!(!connection.failed);
+            prop_assert_eq!(connection.stages[Stage::LossRecovery as usize], 0);
+            let total = connection.value(Metric::HttpsEstablishment);
+            prop_assert_eq!(connection.stages.iter().sum::<u64>(), total);
         }
     }
 
@@ -126,16 +131,9 @@ proptest! {
         settings in settings_over(vec!["loss = \"2 %\""], Just(true).boxed(), vec![10_000]),
         seed: u64,
     ) {
-        let catalog = common::catalog("70 us");
-        let model = model(&settings, &catalog);
-        let mut simulator = Simulator::new();
-        let mut outcome = Outcome::default();
-        for trial in 0..8 {
-            simulator.run(&model, seed.wrapping_add(trial), &mut outcome);
-            for connection in outcome.connections.iter().filter(|connection| !connection.failed) {
-                if connection.value(Metric::SegmentsRetransmitted) == 0 {
-                    prop_assert_eq!(connection.stages[Stage::LossRecovery as usize], 0);
-                }
+        for connection in connections(&settings, seed, 8).iter().filter(|of| !of.failed) {
+            if connection.value(Metric::SegmentsRetransmitted) == 0 {
+                prop_assert_eq!(connection.stages[Stage::LossRecovery as usize], 0);
             }
         }
     }
