@@ -16,11 +16,11 @@ fn connections(settings: &str, seed: u64, trials: u64) -> Vec<ConnectionOutcome>
     let catalog = common::catalog("70 us");
     let model = model(settings, &catalog);
     let (mut simulator, mut outcome) = (Simulator::new(), Outcome::default());
-    let mut run = |trial| {
+    let run = |trial| {
         simulator.run(&model, seed.wrapping_add(trial), &mut outcome);
         outcome.connections.clone()
     };
-    (0..trials).flat_map(|trial| run(trial)).collect()
+    (0..trials).flat_map(run).collect()
 }
 
 /// The settings of some case, within all that a study can say of link, stack and pattern.
