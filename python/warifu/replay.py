@@ -20,6 +20,7 @@ import polars as pl
 from warifu import _core, provenance
 from warifu.results import MEASURED, PREDICTED, Results, ResultsError
 from warifu.results.packets import has_packets, parts_with_packets
+from warifu.results.registration import version_words
 from warifu.results.replay import ReplayOfCase, read_replay, write_replay
 from warifu.study import COMMAND_LINE
 
@@ -88,9 +89,9 @@ def _study(predicted: Results) -> _core.Study:
     if not provenance.is_this_predictor(manifest.get("commit"), manifest.get("dirty")):
         raise PredictorChanged(
             f"{predicted.path}: was predicted by commit "
-            f"{_short(manifest.get('commit'), manifest.get('dirty'))}, and this is "
-            f"{_short(*provenance.version())}, which may predict otherwise: run `warifu predict` "
-            "again"
+            f"{version_words(manifest.get('commit'), manifest.get('dirty'))}, and this is "
+            f"{version_words(*provenance.version())}, which may predict otherwise: run "
+            "`warifu predict` again"
         )
     study = manifest["study"]
     profiles = [
@@ -103,10 +104,6 @@ def _study(predicted: Results) -> _core.Study:
         return _core.Study.parse(study["text"], str(study.get("file")), profiles, overrides)
     except _core.WarifuError as error:
         raise ResultsError(f"{predicted.path}/manifest.json: {error}") from None
-
-
-def _short(commit: str | None, dirty: bool | None) -> str:
-    return f"{(commit or '?')[:8]}{' with changes' if dirty else ''}"
 
 
 @dataclass(frozen=True)

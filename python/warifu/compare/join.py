@@ -29,7 +29,7 @@ from warifu.results import (
     interruptions,
     weakest,
 )
-from warifu.results.registration import was_before
+from warifu.results.registration import version_words, was_before
 from warifu.results.replay import ReplayOfCase, read_replay
 from warifu.results.trials import Trials
 
@@ -209,7 +209,7 @@ def _predictor(manifest: Mapping[str, Any]) -> str | None:
     commit = manifest.get("commit")
     if not isinstance(commit, str):
         return None
-    return f"{commit[:8]}{' with changes' if manifest.get('dirty') else ''}"
+    return version_words(commit, manifest.get("dirty"))
 
 
 def refuse(predicted: Results, measured: Results) -> None:

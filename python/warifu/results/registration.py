@@ -33,6 +33,11 @@ def registered(predicted: Path) -> dict[str, Any] | None:
     return {**kept, "manifest_sha256": hashlib.sha256(content).hexdigest()}
 
 
+def version_words(commit: str | None, dirty: bool | None) -> str:
+    """A version for people: `0123abcd with changes`; `?` where its commit is not known."""
+    return f"{(commit or '?')[:8]}{' with changes' if dirty else ''}"
+
+
 def was_before(predicted: Mapping[str, Any], measured: Mapping[str, Any]) -> bool:
     """Whether a prediction, by its manifest, is the one that was there before the measurement."""
     found = measured.get("registered") or {}
