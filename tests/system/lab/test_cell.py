@@ -176,7 +176,8 @@ def test_rate_follows_from_what_the_server_took() -> None:
     record = result.record
     assert record["rate_per_second"] == rate <= rates.LOSSY_RATE
     took_s = record["server_cpu_ns"] / 1e9
-    assert record["busy"]["server"] == pytest.approx(took_s * rate / part.trials, abs=1e-3)
+    # Pauses vary by half of their mean, and 180 of them by chance some 2 % together.
+    assert record["busy"]["server"] == pytest.approx(took_s * rate / part.trials, rel=0.1)
     assert 0.0 < record["busy"]["server"] <= rates.SERVER_BUSY_MAX + rates.TOLERANCE
     assert record["client_cpu_ns"] > 0
     assert record["others_max"] == quiet.OTHERS_MAX
