@@ -316,6 +316,20 @@ def test_median_errors_have_a_floor() -> None:
     assert still.errors_ns(7.0) == {("case", "tcp.connect"): 7.0}
 
 
+def test_errors_of_medians_hold_what_moves_between_runs() -> None:
+    key, other = ("a", "tcp.connect"), ("b", "tcp.connect")
+    parts = {
+        key: [np.full(50, 100.0), np.full(50, 140.0)],
+        other: [np.full(50, 300.0), np.full(50, 300.0)],
+    }
+    times = {one: np.concatenate(some) for one, some in parts.items()}
+    runs = loopback.Loopback(times, 0, parts_ns=parts)
+    # The variance between two runs is 800 in one case and 0 in the other, 400 ns^2 for the metric.
+    errors = runs.errors_ns(1.0)
+    assert errors[other] == pytest.approx(np.sqrt(400.0 / 2))
+    assert errors[key] > errors[other]
+
+
 def test_missing_rights_stop_before_timing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> str:
         raise LabUnavailable("cannot create a network namespace: run as root")

@@ -75,7 +75,8 @@ class CoapPart:
     ) -> _Timed:
         """Exchanges with coap-server."""
         study = loopback.study_text(plan.loopback_trials, SETTINGS)
-        runs = loopback.run(draft.study(study), plan.loopback_trials, progress, COLUMNS)
+        parsed = draft.study(study)
+        runs = loopback.run(parsed, plan.loopback_trials, progress, COLUMNS, plan.rounds)
         return _Timed(runs, study)
 
 

@@ -52,6 +52,9 @@ own way, and all, which tells a sample's cost from a layer's. None is of a study
 SAMPLE: Item = {"sample": "cyclonedds"}
 """The one thing that is timed."""
 
+_ROUNDS = 2
+"""Runs of each case, whose participants take seconds to find each other."""
+
 _PATTERN = '[pattern]\npath = "/calibration"\n'
 
 
@@ -95,7 +98,7 @@ class DdsPart:
             for study in parsed
             for index, view in enumerate(study.cases)
         }
-        runs = loopback.run_all(parsed, plan.loopback_trials, progress, COLUMNS)
+        runs = loopback.run_all(parsed, plan.loopback_trials, progress, COLUMNS, _ROUNDS)
         return _Timed(ciphers, runs, studies, steps, (shares, *runs.shares))
 
 

@@ -19,11 +19,14 @@ from warifu.lab import interruption, quiet, workplace
 
 PLANS = {
     "quick": Plan(Effort(warm=30, cold=8, gap_ms=10.0, primitives=100, rested=4), 30, 16),
-    "default": Plan(Effort(warm=60, cold=14, gap_ms=10.0, primitives=200, rested=6), 50, 24),
-    "thorough": Plan(Effort(warm=300, cold=80, gap_ms=10.0, primitives=1000, rested=24), 400, 100),
+    "default": Plan(Effort(warm=60, cold=14, gap_ms=10.0, primitives=200, rested=6), 60, 24, 4),
+    "thorough": Plan(
+        Effort(warm=300, cold=80, gap_ms=10.0, primitives=1000, rested=24), 400, 100, rounds=10
+    ),
 }
-"""About 4, 6 and 25 minutes, of which half a second before each rested connection is the half, on a
-quiet machine of two processors at 2.5 GHz, without DDS."""
+"""About 4, 6 and 15 minutes on a quiet machine of two processors, without DDS; a third of that is
+half a second before each rested connection. The runs of a case differ by some 9 % as wholes, so
+that many short ones tell its median better than few long ones."""
 
 
 @dataclass(frozen=True)

@@ -128,9 +128,12 @@ class HttpsPart:
         study = loopback.study_text(plan.loopback_trials, SETTINGS, VARIED)
         uploads = _uploads(plan.loopback_trials)
         studies = [draft.study(study), draft.study(uploads)]
-        runs = loopback.run_all(studies, plan.loopback_trials, progress, _TIMES, is_calibrated_on)
+        runs = loopback.run_all(
+            studies, plan.loopback_trials, progress, _TIMES, plan.rounds, is_calibrated_on
+        )
         rested = loopback.study_text(plan.rested_trials, RESTED, RESTED_VARIED, ("0 ms",))
-        pauses = loopback.run(draft.study(rested), plan.rested_trials, progress, _TIMES)
+        rested_study = draft.study(rested)
+        pauses = loopback.run(rested_study, plan.rested_trials, progress, _TIMES, plan.rounds)
         return _Timed(times, runs, study, uploads, rested, pauses, (shares, *runs.shares))
 
 

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 MAX_REJECTIONS = 64
 """Runs that may be rejected and begun again before the calibration is given up."""
 
-ROUNDS = 2
-"""Each case is run so often, with a part of its trials each time."""
-
 PREDICT_TRIALS = "predict_trials = 300\n"
 
 _STUDY = """\
@@ -89,13 +86,21 @@ class Loopback:
         return {key: float(np.median(values)) for key, values in self.times_ns.items()}
 
     def errors_ns(self, floor_ns: float = 20_000.0) -> dict[tuple[str, str], float]:
-        """Standard errors of the medians, from the quartiles as for a normal law, and no less than
-        `floor_ns`: what moves between two runs of the same thing."""
+        """Standard errors of the medians, and no less than `floor_ns`: from the quartiles as for a
+        normal law, and from what moves between two runs of the same thing, which is that of a
+        metric in all of its cases together."""
+        moves: dict[str, list[float]] = {}
+        for (_, metric), parts in self.parts_ns.items():
+            if len(parts) > 1:
+                medians = [float(np.median(part)) for part in parts]
+                moves.setdefault(metric, []).append(float(np.var(medians, ddof=1)))
         found = {}
         for key, values in self.times_ns.items():
             low, high = np.quantile(values, (0.25, 0.75))
             error = 1.2533 * (high - low) / 1.349 / np.sqrt(len(values))
-            found[key] = float(np.hypot(error, floor_ns))
+            between = float(np.mean(moves.get(key[1], [0.0])))
+            drift = np.sqrt(between / max(1, len(self.parts_ns.get(key, ()))))
+            found[key] = float(max(np.hypot(error, drift), floor_ns))
         return found
 
 
@@ -104,12 +109,14 @@ def run(
     trials: int,
     progress: Callable[[str], None],
     columns: Mapping[str, str],
+    rounds: int,
 ) -> Loopback:
-    """Runs a calibration study's cases; `columns` names the clients' columns that are read.
+    """Runs a calibration study's cases, each in so many rounds; `columns` names the clients'
+    columns that are read.
 
     Raises LabUnavailable or LabError as the lab does.
     """
-    return run_all([study], trials, progress, columns)
+    return run_all([study], trials, progress, columns, rounds)
 
 
 def run_all(
@@ -117,6 +124,7 @@ def run_all(
     trials: int,
     progress: Callable[[str], None],
     columns: Mapping[str, str],
+    rounds: int,
     wanted: Callable[[Case], bool] = lambda _: True,
 ) -> Loopback:
     """The same of several studies, whose `wanted` cases are run in turn.
@@ -129,17 +137,17 @@ def run_all(
     parts: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
     records: dict[str, list[Mapping[str, Any]]] = {}
     # Round robin, so that drift hits all alike; what is rejected comes again at the end.
-    to_do = deque(itertools.product(range(ROUNDS), cases))
+    to_do = deque(itertools.product(range(rounds), cases))
     runs, rejections = len(to_do), 0
     shares: list[Shares] = []
     with Bench(Settings(rate_per_second=CALM_RATE)) as bench:
         while to_do:
-            half, case = to_do.popleft()
+            turn, case = to_do.popleft()
             number = runs - len(to_do)
             progress(f"loopback run {number} of {runs}: {case.label}")
             interruption.check()
             try:
-                found, record = _run(bench, case, trials // ROUNDS + (half < trials % ROUNDS))
+                found, record = _run(bench, case, trials // rounds + (turn < trials % rounds))
             except RunRejected as rejection:
                 rejections += 1
                 if rejections == MAX_REJECTIONS:
@@ -147,7 +155,7 @@ def run_all(
                         f"{rejections} runs were rejected, the last of {case.label} ({rejection}); "
                         f"{rejection.advice('calibrate again')}"
                     ) from rejection
-                to_do.append((half, case))
+                to_do.append((turn, case))
                 continue
             shares.append(Shares(**record["processor_shares"]))
             records.setdefault(case.case_id, []).append(record)

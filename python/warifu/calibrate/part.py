@@ -53,6 +53,9 @@ class Plan:
     loopback_trials: int
     rested_trials: int = 0
     """Connections of each rested case: each comes after more than half a second."""
+    rounds: int = 2
+    """Runs that each case's connections are made in, minutes apart: one may be slower or quicker
+    than the next as a whole."""
 
 
 @dataclass(frozen=True)

@@ -75,9 +75,11 @@ SCALES: tuple[Scale, ...] = (
 messages; nginx allocates besides. One factor a side and temperature stands for all of that."""
 
 SHARES: tuple[str, ...] = ("client", "server")
-"""Sides with a share by which a processor that has only just waited computes as a cold one does.
+"""Sides with a share by which a processor that has only just waited computes as one after a rest.
 The bench repeats a message at once; in a real connection its code was used last in the connection
-before, so nothing but what messages have in common is warm. 0: as the bench's warm, 1: as cold."""
+before, so nothing but what messages have in common is warm. That is how the bench's rested
+connections begin, whose messages follow each other without a wait; its cold ones wait before each
+flight, and pay for that besides. 0: as the bench's warm, 1: as rested."""
 
 SHARE_START, SHARE_WIDTH, SHARE_MOST = 0.5, 0.5, 2.0
 """Where the search for a share begins, by how much it may be off, and what it cannot exceed."""
@@ -133,13 +135,13 @@ class Costs:
         return Entry(
             entry.operation,
             entry.when,
-            entry.warm.towards(coldest, shares[role]).scaled(warm),
+            entry.warm.towards(entry.rested or coldest, shares[role]).scaled(warm),
             coldest.scaled(cold),
             entry.per_byte_ns * warm,
             f"{entry.source}, times a factor fitted by simulation",
             entry.note,
             kind="simulated",
-            # The bench's own, without a share of cold: nothing was used just before.
+            # The bench's own: nothing was used just before.
             rested=None if entry.rested is None else entry.rested.scaled(warm),
         )
 
@@ -147,7 +149,7 @@ class Costs:
         """For the record: ns, and factors and shares without unit."""
         names = [f"{parameter.operation} {parameter.temperature}" for parameter in PARAMETERS]
         names += [f"{scale.role} computing {scale.temperature}" for scale in SCALES]
-        names += [f"{role} share of cold" for role in SHARES]
+        names += [f"{role} share of a rest" for role in SHARES]
         return {
             name: round(float(value), 3) for name, value in zip(names, self.values, strict=True)
         }
