@@ -19,6 +19,10 @@ from warifu.lab.kernel import processor_name
 #: delay are then off by as much, so that a profile is kept within this ratio only.
 PACE_BOUND = 1.15
 
+#: How often the speed is measured until it is within that, and the pause in between, s: a
+#: neighbour takes the processor for a moment, a machine that has changed stays so.
+PACE_ATTEMPTS, PACE_PAUSE_S = 5, 1.0
+
 
 def machine() -> dict[str, str]:
     """`kernel`, `openssl`, `nginx`, `processor`, `build`; missing tools are left out."""
@@ -60,9 +64,13 @@ def drift(then_ns: int | None) -> list[str]:
     """How far this machine's speed is from that of a calibration, where that is on record."""
     if not then_ns:
         return []
-    ratio = then_ns / pace_ns()
-    if 1 / PACE_BOUND <= ratio <= PACE_BOUND:
-        return []
+    ratio = 1.0
+    for attempt in range(PACE_ATTEMPTS):
+        if attempt:
+            time.sleep(PACE_PAUSE_S)
+        ratio = then_ns / pace_ns()
+        if 1 / PACE_BOUND <= ratio <= PACE_BOUND:
+            return []
     return [f"this machine runs at {ratio:.0%} of the speed that it was calibrated at"]
 
 

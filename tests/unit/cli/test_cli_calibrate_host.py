@@ -84,6 +84,7 @@ def test_a_machine_that_has_become_faster_or_slower_is_calibrated_anew(
 ) -> None:
     path = tmp_path / "this-host.toml"
     monkeypatch.setattr(environment, "pace_ns", lambda: 100_000)
+    monkeypatch.setattr(environment, "PACE_PAUSE_S", 0.0)
 
     def reasons(details: dict[str, Any]) -> list[str]:
         record = profile.Record("run-1", environment.machine(), details)
@@ -97,6 +98,15 @@ def test_a_machine_that_has_become_faster_or_slower_is_calibrated_anew(
     assert reasons({"pace_ns": 80_000}) == [slower]
     faster = "this machine runs at 200% of the speed that it was calibrated at"
     assert reasons({"pace_ns": 200_000}) == [faster]
+
+
+def test_a_machine_that_is_slow_for_a_moment_has_not_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    paces = iter([125_000, 130_000, 101_000])
+    monkeypatch.setattr(environment, "pace_ns", lambda: next(paces))
+    monkeypatch.setattr(environment, "PACE_PAUSE_S", 0.0)
+    assert environment.drift(100_000) == []
 
 
 def test_the_pace_is_that_of_this_moment() -> None:
