@@ -274,7 +274,7 @@ def test_calibrated_cells_are_none_that_accuracy_is_judged_by() -> None:
     cells = [Cell.of(view) for text in texts for view in parse(text, made).cases]
     used = [calibration_case(cell) for cell in cells if https.is_calibrated_on(cell.case)]
     judged = []
-    for name in ("loss-free", "lossy"):
+    for name in ("loss-free", "lossy", "lossy-without-delay"):
         text = (ROOT / "studies" / "accuracy" / f"{name}.toml").read_text()
         judged += [calibration_case(Cell.of(view)) for view in parse(text, made).cases]
 
