@@ -24,8 +24,8 @@ PLANS = {
         Effort(warm=300, cold=80, gap_ms=10.0, primitives=1000, rested=24), 400, 100, rounds=10
     ),
 }
-"""About 4, 6 and 15 minutes on a quiet machine of two processors, without DDS; a third of that is
-half a second before each rested connection. The runs of a case differ by some 9 % as wholes, so
+"""About 4, 7 and 35 minutes on two quiet processors, without DDS, estimated from 13 minutes that the
+longest took for 11 of the 52 variants. The runs of a case differ by some 9 % as wholes, so
 that many short ones tell its median better than few long ones."""
 
 

@@ -529,7 +529,7 @@ def calibrate_host(
     plan: Annotated[
         Plan,
         typer.Option(
-            "--plan", help="How long: about 4, 6 or 15 minutes; with Cyclone DDS about 7, 9 or 23."
+            "--plan", help="How long: about 4, 7 or 35 minutes; with Cyclone DDS about 7, 10 or 43."
         ),
     ] = Plan.DEFAULT,
     out: Annotated[
