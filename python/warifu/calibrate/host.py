@@ -24,9 +24,9 @@ PLANS = {
         Effort(warm=300, cold=80, gap_ms=10.0, primitives=1000, rested=24), 400, 100, rounds=10
     ),
 }
-"""About 4, 7 and 35 minutes on two quiet processors, without DDS, estimated from 13 minutes that the
-longest took for 11 of the 52 variants. The runs of a case differ by some 9 % as wholes, so
-that many short ones tell its median better than few long ones."""
+"""About 4, 7 and 35 minutes on two quiet processors, without DDS, estimated from 13 minutes that
+the longest took for 11 of the 52 variants. The runs of a case differ by some 9 % as wholes, so that
+many short ones tell its median better than few long ones."""
 
 
 @dataclass(frozen=True)
