@@ -290,11 +290,13 @@ def test_calibrated_cells_are_none_that_accuracy_is_judged_by() -> None:
 
 
 def test_law_between_warm_and_cold() -> None:
-    warm, cold = Law((1.0, 2.0, 30.0)), Law((5.0, 6.0, 7.0))
+    # The other's 90 is the accident of three samples.
+    warm, cold = Law((1.0, 2.0, 3.0)), Law((5.0, 6.0, 90.0))
     assert warm.towards(cold, 0.0) == warm
-    assert warm.towards(cold, 1.0) == cold
-    assert warm.towards(cold, 0.5).quantiles_ns == (3.0, 4.0, 18.5)
-    assert Law.constant(1.0).towards(cold, 2.0).quantiles_ns == (9.0, 11.0, 13.0)
+    assert warm.towards(cold, 1.0).quantiles_ns == (3.0, 6.0, 9.0)
+    assert warm.towards(cold, 1.5).quantiles_ns == (4.0, 8.0, 12.0)
+    assert Law.constant(1.0).towards(cold, 2.0) == Law.constant(11.0)
+    assert Law.constant(0.0).towards(cold, 0.5) == Law.constant(3.0)
     assert Law.constant(8.0).towards(Law.constant(4.0), 2.0) == Law.constant(0.0)
 
 

@@ -87,15 +87,14 @@ class Law:
         return Law(tuple(value * factor for value in self.quantiles_ns))
 
     def towards(self, other: Law, share: float) -> Law:
-        """Quantile by quantile, this one and a share of the way to the other."""
-        count = max(len(self.quantiles_ns), len(other.quantiles_ns))
-        ends = [
-            law.quantiles_ns * count if len(law.quantiles_ns) == 1 else law.quantiles_ns
-            for law in (self, other)
-        ]
-        between = (max(0.0, a + share * (b - a)) for a, b in zip(*ends, strict=True))
-        # Two laws may cross, and what is beyond the other may then fall.
-        return Law(tuple(sorted(between)))
+        """This one's form, with its median moved by a share of the way to the other's.
+
+        The other may be of few samples, of which one is an accident: taken by its quantiles, that
+        would be each twentieth time's, and a share above 1 would multiply it.
+        """
+        own, its = self.median_ns, other.median_ns
+        median = max(0.0, own + share * (its - own))
+        return self.scaled(median / own) if own > 0.0 else Law.constant(median)
 
     def toml(self) -> str:
         """As profiles write it, whole nanoseconds."""

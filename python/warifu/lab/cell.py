@@ -125,9 +125,9 @@ class Bench(processes.Stoppable):
             used.end(running)
             # Judged before the client's output is opened.
             shares = watch.shares()
-            rate = self.rate(cell)
+            rate, work_s = self.rate(cell), setup.work_s
             busy = used.busy(part.trials, rate, cell.has_memory)
-            self.rates.learn(cell, used.server_ns, part.trials)
+            self.rates.learn(cell, used.server_ns, used.client_ns, part.trials)
             report = link.accepted_report()
             self._judge(cell, part, shares, busy["server"], report)
             trials = running.trials()
@@ -139,6 +139,7 @@ class Bench(processes.Stoppable):
                 "sitting": self._sitting,
                 "start_late_ns": max((one.late_ns for one in trials.connections), default=None),
                 "rate_per_second": rate,
+                "kept_clear_ms": round(work_s * 1e3, 3),
                 "alone": cell.has_memory,
                 "server_cpu_ns": used.server_ns,
                 "client_cpu_ns": used.client_ns,
@@ -193,6 +194,7 @@ class Bench(processes.Stoppable):
             client_processor,
             server_processor,
             self.rate(cell),
+            self.rates.work_s(cell),
             settings.port,
             settings.timeout_seconds,
             self._stand_ins,

@@ -30,6 +30,8 @@ class Setup:
     client_processor: int | None
     server_processor: int | None
     rate_per_second: float
+    work_s: float
+    """For how long a connection is at work once in a round trip, at most."""
     port: int | None
     """None: the protocol's own."""
     timeout_seconds: float

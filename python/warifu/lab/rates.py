@@ -36,6 +36,12 @@ ASSUMED_NS = 2_000_000
 """What a connection takes of the server where nothing is measured yet, assumed: a handshake by
 elliptic curves on a processor of the 2010s."""
 
+WORK_MARGIN = 1.5
+"""How much more than the mean connection one may compute before it meets the next in phase."""
+
+ASSUMED_WORK_NS = 5_000_000
+"""What both ends compute in a connection where nothing is measured yet, margin included; assumed."""
+
 PILOT_TRIALS = 60
 """Connections of a pilot: 2.4 s, after which the mean of the server's time is known to a tenth."""
 
@@ -50,6 +56,7 @@ class Rates:
         """``fixed``, connections a second, is kept to whatever the server takes."""
         self._fixed = fixed
         self._server_ns: dict[str, float] = {}
+        self._work_ns: dict[str, float] = {}
 
     def of(self, cell: Cell) -> float:
         """Connections a second; where they come one after the other, one over the pause between."""
@@ -72,10 +79,20 @@ class Rates:
         # A pause varies by half of its mean, and its least must let the link settle.
         return min(rate, (1.0 - SPREAD) * 1e9 / max(1, cell.settling_ns))
 
-    def learn(self, cell: Cell, server_ns: int, trials: int) -> None:
-        """So many connections have taken so much of the server's processor together."""
+    def work_s(self, cell: Cell) -> float:
+        """For how long a connection is at work once in a round trip, at most: of that others keep
+        clear. Two that meet wait for each other's processor: at 25 connections a second over a
+        delay one in forty did, for half a millisecond, which made half of the P99's distance from
+        the median."""
+        return self._work_ns.get(cell.case_id, ASSUMED_WORK_NS) / 1e9
+
+    def learn(self, cell: Cell, server_ns: int, client_ns: int, trials: int) -> None:
+        """So many connections have taken so much of the two processors together."""
         if server_ns > 0 and trials > 0:
             self._server_ns[cell.case_id] = server_ns / trials
+        # In a few, most of it is what came before them.
+        if server_ns > 0 and client_ns > 0 and trials >= PILOT_TRIALS:
+            self._work_ns[cell.case_id] = WORK_MARGIN * (server_ns + client_ns) / trials
 
     def needs_pilot(self, cell: Cell, parts: Iterable[int]) -> bool:
         """Whether a cell's rate is to be found before its parts, which have so many trials each.

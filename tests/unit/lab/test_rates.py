@@ -22,7 +22,7 @@ MANY = [1_000] * 10
 @given(st.integers(1_000, 2_000 * MS), st.sampled_from([CALM, LOSSY]))
 def test_the_server_is_busy_for_no_more_than_the_aim(server_ns: int, cell: rates.Cell) -> None:
     found = Rates()
-    found.learn(cell, server_ns * 60, 60)
+    found.learn(cell, server_ns * 60, 0, 60)
     rate = found.of(cell)
     assert rate * server_ns / 1e9 <= AIM * (1 + 1e-9)
     # And no slower than it has to be.
@@ -34,7 +34,7 @@ def test_a_lossy_cell_has_a_pilot_and_a_short_one_none() -> None:
     found = Rates()
     assert found.needs_pilot(LOSSY, MANY)
     assert not found.needs_pilot(LOSSY, [40])
-    found.learn(LOSSY, 90 * MS, 60)
+    found.learn(LOSSY, 90 * MS, 0, 60)
     assert not found.needs_pilot(LOSSY, MANY)
     assert found.needs_pilot(CALM, MANY), "another cell has other work"
     assert not Rates(50.0).needs_pilot(LOSSY, MANY)
@@ -42,14 +42,25 @@ def test_a_lossy_cell_has_a_pilot_and_a_short_one_none() -> None:
 
 def test_before_a_pilot_of_its_own_a_cell_is_as_slow_as_the_slowest() -> None:
     found = Rates()
-    found.learn(LOSSY, 10 * 60 * MS, 60)
+    found.learn(LOSSY, 10 * 60 * MS, 0, 60)
     other = make_case(link__loss=LOSS, link__rtt=60 * MS)
     assert found.of(other) == found.of(LOSSY) == pytest.approx(4.0)
 
 
+def test_work_that_others_keep_clear_of_is_what_a_connection_computes() -> None:
+    found = Rates()
+    assert found.work_s(CALM) == pytest.approx(0.005)
+    found.learn(CALM, 60 * MS, 120 * MS, 60)
+    assert found.work_s(CALM) == pytest.approx(1.5 * 0.003)
+    # In ten connections most of it is what came before them.
+    found.learn(CALM, 600 * MS, 120 * MS, 10)
+    assert found.work_s(CALM) == pytest.approx(1.5 * 0.003)
+    assert found.work_s(LOSSY) == pytest.approx(0.005), "another cell has other work"
+
+
 def test_a_part_too_fast_is_rejected_and_then_slower() -> None:
     found = Rates()
-    found.learn(LOSSY, MS * 60, 60)
+    found.learn(LOSSY, MS * 60, 0, 60)
     rate = found.of(LOSSY)
     assert rate == pytest.approx(40.0)
     # The part's connections took twice the pilot's.
@@ -61,7 +72,7 @@ def test_a_part_too_fast_is_rejected_and_then_slower() -> None:
     assert rejection.causes == {Cause.SERVER}
     assert not any(cause.is_busyness for cause in rejection.causes)
     assert list(causes.counted([reason])) == [Cause.SERVER.says]
-    found.learn(LOSSY, 2 * MS * 1_000, 1_000)
+    found.learn(LOSSY, 2 * MS * 1_000, 0, 1_000)
     assert found.of(LOSSY) == pytest.approx(20.0)
 
 
@@ -84,7 +95,7 @@ def test_what_is_not_the_labs_pace_is_not_judged_by_it() -> None:
 def test_a_link_with_memory_settles_between_connections() -> None:
     queued = make_case(link__rate_up=100_000, link__loss=LOSS)
     found = Rates()
-    found.learn(queued, 1_000 * 60, 60)
+    found.learn(queued, 1_000 * 60, 0, 60)
     assert found.of(queued) == pytest.approx(0.5e9 / queued.settling_ns)
 
 

@@ -88,7 +88,7 @@ impl<'a> Engine<'a> {
             self.turn(&mut ended)?;
             for exchange in ended.drain(..) {
                 self.report(&exchange, output)?;
-                schedule.ended();
+                schedule.ended(exchange.trial, Instant::now());
             }
             meter.update(&mut self.totals, progress);
         }

@@ -16,7 +16,7 @@ mod program;
 mod schedule;
 mod totals;
 
-pub use pace::Pace;
+pub use pace::{Clear, Pace};
 pub use program::{Program, parse, write_line};
 pub use schedule::Schedule;
 pub use totals::{Ended, Meter, Totals};

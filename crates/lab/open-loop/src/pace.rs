@@ -11,6 +11,8 @@ const MOST_TRIALS: u32 = 10_000_000;
 /// Above this one thread cannot keep the pace (a CoAP exchange takes about 0.1 ms, a TLS handshake
 /// about a millisecond).
 const MOST_PER_SECOND: f64 = 10_000.0;
+/// A day, s: longer times are mistakes.
+const MOST_S: f64 = 86_400.0;
 
 /// The pace of a run, as the keys of its configuration give it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +31,20 @@ pub struct Pace {
     pub alone: bool,
     /// Decides the pauses.
     pub seed: u64,
+    /// When others are at work, of which a beginning keeps clear; `None` where that is not known.
+    pub clear: Option<Clear>,
+}
+
+/// When trials that are under way compute. Each waits for an answer, computes, and waits again, so
+/// that it is at work once in a round trip. Two whose work coincides wait for each other's
+/// processor, which is a property of neither.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Clear {
+    /// The time between two spells of work, s: that of a round trip.
+    pub round_trip_s: f64,
+    /// For how long a trial is at work, at most, s: all that it computes, since each spell of it
+    /// moves the next ones.
+    pub work_s: f64,
 }
 
 impl Pace {
@@ -52,9 +68,16 @@ impl Pace {
         if !(0.0..=1.0).contains(&self.spread) {
             return Err(format!("spread is {}: expected 0 to 1", self.spread));
         }
-        if !(self.timeout_s > 0.0 && self.timeout_s <= 86_400.0) {
+        if let Some(Clear { round_trip_s, work_s }) = self.clear {
+            for (key, value) in [("round_trip_s", round_trip_s), ("work_s", work_s)] {
+                if !(0.0..=MOST_S).contains(&value) {
+                    return Err(format!("{key} is {value}: expected 0 to {MOST_S}"));
+                }
+            }
+        }
+        if !(self.timeout_s > 0.0 && self.timeout_s <= MOST_S) {
             return Err(format!(
-                "timeout_s is {}: expected more than 0 and at most 86400",
+                "timeout_s is {}: expected more than 0 and at most {MOST_S}",
                 self.timeout_s
             ));
         }
@@ -105,7 +128,12 @@ pub(crate) mod tests {
         timeout_s: 5.0,
         alone: false,
         seed: 7,
+        clear: None,
     };
+
+    pub(crate) fn clear(round_trip_s: f64, work_s: f64) -> Option<Clear> {
+        Some(Clear { round_trip_s, work_s })
+    }
 
     #[test]
     fn mistakes_name_the_key() {
@@ -118,6 +146,8 @@ pub(crate) mod tests {
             (Pace { rate_per_second: f64::NAN, ..PACE }, "rate_per_second is NaN"),
             (Pace { spread: 1.1, ..PACE }, "spread is 1.1"),
             (Pace { timeout_s: 0.0, ..PACE }, "timeout_s is 0"),
+            (Pace { clear: clear(-1.0, 0.0), ..PACE }, "round_trip_s is -1: expected 0 to 86400"),
+            (Pace { clear: clear(0.1, f64::NAN), ..PACE }, "work_s is NaN"),
         ] {
             let message = pace.check().unwrap_err();
             assert!(message.contains(words), "{message}");

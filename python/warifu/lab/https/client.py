@@ -53,6 +53,8 @@ class Client(TimedClient):
         request_body_bytes: int = 0,
         psk: PreSharedKey | None = None,
         alone: bool = False,
+        round_trip_seconds: float = 0.0,
+        work_seconds: float = 0.0,
         namespace: str | None = None,
         processor: int | None = None,
         key_store: dict[str, Any] | None = None,
@@ -61,7 +63,8 @@ class Client(TimedClient):
         """Starts it. Without `pki` it speaks plain HTTP.
 
         With `alone`, and with `key_store`, which says what token holds its key, connections come
-        one after the other: each begins a pause after the one before has ended.
+        one after the other: each begins a pause after the one before has ended. Otherwise they
+        begin such that none computes for `work_seconds` while another does, once in a round trip.
         """
         config = {
             "stack": asdict(stack) if pki is not None else None,
@@ -76,6 +79,8 @@ class Client(TimedClient):
             "psk": None if psk is None else asdict(psk),
             "spread": SPREAD,
             "alone": alone,
+            "round_trip_s": round_trip_seconds,
+            "work_s": work_seconds,
             "key_store": key_store,
         }
         super().__init__(

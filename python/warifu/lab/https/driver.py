@@ -104,6 +104,8 @@ class HttpsDriver:
                 trials=part.trials,
                 rate_per_second=setup.rate_per_second,
                 alone=cell.has_memory,
+                round_trip_seconds=cell.case.link.rtt / 1e9,
+                work_seconds=setup.work_s,
                 timeout_seconds=setup.timeout_seconds,
                 seed=part.seed,
                 namespace=setup.client_namespace,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use warifu_model::{CertificateType, Keyword, Session, Stack};
-use warifu_open_loop::Pace;
+use warifu_open_loop::{Clear, Pace};
 
 use crate::context::PskKey;
 use crate::error::Error;
@@ -56,6 +56,13 @@ pub struct Config {
     /// that waits for it.
     #[serde(default)]
     pub alone: bool,
+    /// The round-trip time, s, if connections are to begin such that none is at work together with
+    /// another; 0 if that need not be.
+    #[serde(default)]
+    pub round_trip_s: f64,
+    /// What the two ends of a connection compute together, s, at most; with `round_trip_s`.
+    #[serde(default)]
+    pub work_s: f64,
     /// Where the client's private key is, if not in the PKI's folder.
     #[serde(default)]
     pub key_store: Option<KeyStoreConfig>,
@@ -122,6 +129,7 @@ impl Config {
             timeout_s: self.timeout_s,
             alone: self.alone || self.key_store.is_some(),
             seed: self.seed,
+            clear: Some(Clear { round_trip_s: self.round_trip_s, work_s: self.work_s }),
         }
     }
 

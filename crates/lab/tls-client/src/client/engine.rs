@@ -185,11 +185,12 @@ impl<'a> Engine<'a> {
             }
             self.turn(TICK, &mut ended)?;
             for connection in ended.drain(..) {
+                let trial = connection.outcome.trial;
                 self.report(connection, output)?;
                 if let Some(key_store) = &self.key_store {
                     key_store.end_of_connection()?;
                 }
-                schedule.ended();
+                schedule.ended(trial, Instant::now());
             }
             meter.update(&mut self.totals, progress);
         }
