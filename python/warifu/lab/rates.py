@@ -40,7 +40,7 @@ WORK_MARGIN = 1.5
 """How much more than the mean connection one may compute before it meets the next in phase."""
 
 ASSUMED_WORK_NS = 5_000_000
-"""What both ends compute in a connection where nothing is measured yet, margin included; assumed."""
+"""What both ends compute in a connection, with the margin, before anything is measured: assumed."""
 
 PILOT_TRIALS = 60
 """Connections of a pilot: 2.4 s, after which the mean of the server's time is known to a tenth."""
