@@ -19,7 +19,8 @@ from pathlib import Path
 
 from warifu import prediction, study
 from warifu._core import WarifuError
-from warifu.compare.join import NOT_JUDGED, Comparison, compare
+from warifu.compare.comparison import NOT_JUDGED, Comparison
+from warifu.compare.join import compare
 from warifu.results import Results, ResultsError
 from warifu.study import StudyError
 

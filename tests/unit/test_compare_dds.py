@@ -20,8 +20,8 @@ from support.synthetic import Cell, Half, change_manifest
 from warifu.calibrate import dds as calibration
 from warifu.cli import dds_comparison
 from warifu.compare import dds
+from warifu.compare.comparison import CompareError
 from warifu.compare.gates import Verdict
-from warifu.compare.join import CompareError
 from warifu.report.table import Format, render
 
 PROFILE = """\

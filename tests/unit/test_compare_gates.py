@@ -11,6 +11,7 @@ import pytest
 
 from support.distributions import sizes
 from support.synthetic import Cell, Half, study
+from warifu.compare.comparison import CompareError
 from warifu.compare.exact import compare_bytes
 from warifu.compare.gates import (
     LOSS_2,
@@ -22,7 +23,7 @@ from warifu.compare.gates import (
     judge,
     worst,
 )
-from warifu.compare.join import CompareError, compare, compare_folder
+from warifu.compare.join import compare, compare_folder
 from warifu.compare.require import Judged, judge_all, requirements
 from warifu.compare.stats import Interval, share_interval
 from warifu.compare.store import load, save

@@ -18,7 +18,7 @@ from warifu.compare.gates import Verdict
 from warifu.compare.join import compare_folder
 from warifu.compare.replay import replayed
 from warifu.compare.rows import Row
-from warifu.report.accuracy import conditions_table
+from warifu.report.accuracy_details import conditions_table
 from warifu.results import ResultsDamaged, ResultsError
 from warifu.results.replay import ReplayOfCase, read_replay, write_replay
 

@@ -14,10 +14,12 @@ import polars as pl
 import pytest
 
 from support.synthetic import Cell, Half, change_manifest
+from warifu.compare.comparison import CaseComparison, Comparison
 from warifu.compare.gates import Verdict
-from warifu.compare.join import CaseComparison, Comparison, compare, compare_folder
+from warifu.compare.join import compare, compare_folder
 from warifu.compare.store import load, save
-from warifu.report.accuracy import conditions_table, null_table, overview_table
+from warifu.report.accuracy import overview_table
+from warifu.report.accuracy_details import conditions_table, null_table
 from warifu.results import Results, ResultsDamaged, archive
 from warifu.results.strata import StrataOfCase, read_strata
 

@@ -31,7 +31,8 @@ from support.synthetic import (
 from support.synthetic import study as made_up
 from warifu.cli.errors import ENVIRONMENT, OK, USAGE
 from warifu.compare import store
-from warifu.compare.join import Comparison, compare_folder
+from warifu.compare.comparison import Comparison
+from warifu.compare.join import compare_folder
 from warifu.report import page, sections
 from warifu.report.charts import Picture
 from warifu.report.table import Format, render

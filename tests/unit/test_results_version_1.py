@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from support.paths import ROOT
-from warifu.compare.join import mean_loss
+from warifu.compare.case import mean_loss
 from warifu.report.page import render
 from warifu.results import Results, ResultsError, each_part
 

@@ -12,7 +12,7 @@ import pytest
 from support.studies import MANIFEST, PROFILES, host
 from support.synthetic import change_manifest
 from warifu import _core
-from warifu.compare.join import compare_case
+from warifu.compare.case import compare_case
 from warifu.compare.require import Judged, judge_all, requirements
 from warifu.report.summaries import half_table
 from warifu.results import Results

@@ -7,8 +7,8 @@ import math
 import statistics
 
 from warifu.answer.model import Badge, Level
+from warifu.compare.comparison import Comparison
 from warifu.compare.gates import Verdict
-from warifu.compare.join import Comparison
 from warifu.report.inputs import assumed_figures, named
 from warifu.results import PREDICTED, Results, weakest
 

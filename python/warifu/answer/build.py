@@ -11,7 +11,7 @@ from warifu.answer.badge import badge
 from warifu.answer.model import Answer, Row
 from warifu.answer.samples import Samples
 from warifu.compare import stats
-from warifu.compare.join import Comparison
+from warifu.compare.comparison import Comparison
 from warifu.compare.require import Judged
 from warifu.results import PREDICTED, Results, ResultsError, interruptions
 

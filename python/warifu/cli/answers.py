@@ -14,7 +14,7 @@ from warifu.cli.formats import Format
 
 if TYPE_CHECKING:
     from warifu.answer import Answer
-    from warifu.compare.join import Comparison
+    from warifu.compare.comparison import Comparison
     from warifu.compare.require import Judged
     from warifu.report.table import Table, Value
     from warifu.results import Results

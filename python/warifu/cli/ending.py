@@ -14,7 +14,7 @@ from warifu.cli.answers import Answered
 from warifu.cli.formats import Format
 
 if TYPE_CHECKING:
-    from warifu.compare.join import CaseComparison, Comparison
+    from warifu.compare.comparison import CaseComparison, Comparison
     from warifu.compare.rows import Row
 
 #: So many failures are told; the report has all.

@@ -16,7 +16,7 @@ from warifu.cli.formats import Format
 
 if TYPE_CHECKING:
     from warifu.cli.ending import Shown
-    from warifu.compare.join import Comparison
+    from warifu.compare.comparison import Comparison
     from warifu.lab.errors import ResultsMixed
     from warifu.study import Loaded
 
@@ -112,7 +112,7 @@ def show_comparison(
     baseline: str | None = None,
 ) -> None:
     """The answer, and what of the prediction is outside its gates; ``every`` adds all figures."""
-    from warifu.report import accuracy
+    from warifu.report import accuracy, accuracy_details
 
     answered = answers.of_halves(folder / "predicted", folder / "measured", comparison, baseline)
     detail = accuracy.comparison_table(comparison, worst_first, judged_only=not every)
@@ -125,7 +125,7 @@ def show_comparison(
         return
     overview, distances = (
         accuracy.overview_table(comparison),
-        accuracy.distance_table(comparison),
+        accuracy_details.distance_table(comparison),
     )
     overview.name, distances.name = "overview", "distances"
     # The answer says these.
@@ -133,10 +133,16 @@ def show_comparison(
     if form is Format.TABLE:
         answers.show_compared(answered, worst_first)
         if every:
-            nulls, how = accuracy.null_table(comparison), accuracy.conditions_table(comparison)
+            nulls, how = (
+                accuracy_details.null_table(comparison),
+                accuracy_details.conditions_table(comparison),
+            )
             screen.show([detail, nulls, how, distances], form, width=screen.WIDTH)
         return
-    nulls, how = accuracy.null_table(comparison), accuracy.conditions_table(comparison)
+    nulls, how = (
+        accuracy_details.null_table(comparison),
+        accuracy_details.conditions_table(comparison),
+    )
     nulls.name, how.name = "null_models", "conditions"
     tables = [overview, answers.with_settings(detail, answered), nulls, how]
     if every or form is Format.JSON:
@@ -195,7 +201,7 @@ def _warn_of_missing(folder: Path, comparison: Comparison | None) -> None:
 
 def _comparison(folder: Path) -> Comparison | None:
     """The comparison of the halves that are there, if they can be compared."""
-    from warifu.compare.join import CompareError
+    from warifu.compare.comparison import CompareError
     from warifu.compare.store import current
     from warifu.results import ResultsDamaged, ResultsError, read_manifest
     from warifu.results import halves as both

@@ -16,8 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from warifu.compare.comparison import CompareError
 from warifu.compare.gates import Verdict
-from warifu.compare.join import CompareError, refuse
+from warifu.compare.join import refuse
 from warifu.compare.stats import Interval
 from warifu.results import Distribution, Results, halves, interruptions
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from warifu.compare.comparison import CaseComparison, Comparison
 from warifu.compare.conditions import Conditions
 from warifu.compare.exact import Bytes
 from warifu.compare.gates import Verdict
-from warifu.compare.join import CaseComparison, Comparison
 from warifu.compare.null_models import Beside
 from warifu.compare.rows import Row
 from warifu.compare.stats import Distance, Interval

@@ -6,20 +6,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from warifu.compare.comparison import NOT_JUDGED, STATISTICS, CaseComparison, Comparison
 from warifu.compare.exact import Bytes
 from warifu.compare.gates import Verdict, worst
-from warifu.compare.join import NOT_JUDGED, STATISTICS, CaseComparison, Comparison
 from warifu.compare.rows import Row
 from warifu.compare.stats import Interval
-from warifu.report.figures import (
-    count,
-    ms,
-    ms_with,
-    number,
-    percent,
-    signed_ms_with,
-    span,
-)
+from warifu.report.figures import count, ms, percent, signed_ms_with, span
 from warifu.report.summaries import names
 from warifu.report.table import Column, Table, Value
 
@@ -34,7 +26,7 @@ def overview_table(comparison: Comparison) -> Table:
         [
             Column("case", number=False),
             Column("verdict", number=False),
-            *(Column(_name(statistic)) for statistic in STATISTICS),
+            *(Column(statistic_name(statistic)) for statistic in STATISTICS),
             Column("W1 in ms"),
             Column("bytes", number=False),
             Column("pass"),
@@ -138,7 +130,8 @@ def _relative(row: Row) -> str:
     return f"{percent(row.relative, half)} ({ends})"
 
 
-def _name(statistic: str) -> str:
+def statistic_name(statistic: str) -> str:
+    """As a table has it."""
     words = (word.upper() if word[1:].isdigit() else word for word in statistic.split(" "))
     return " ".join(words)
 
@@ -202,7 +195,7 @@ def _comparison_row(table: Table, case: CaseComparison, row: Row) -> None:
     table.add(
         [
             case.label,
-            _name(row.statistic),
+            statistic_name(row.statistic),
             _as_exact_as(row.predicted, row),
             _as_exact_as(row.measured, row),
             _difference(row),
@@ -306,74 +299,6 @@ def _byte_row(table: Table, case: CaseComparison, one: Bytes) -> None:
     )
 
 
-def distance_table(comparison: Comparison) -> Table:
-    """How far apart the whole distributions are, beside what chance alone does."""
-    table = Table(
-        f"{comparison.study}: distance of the distributions",
-        [
-            Column("case", number=False),
-            Column("n measured"),
-            Column("failed"),
-            Column("Wasserstein-1 in ms (95 % interval)"),
-            Column("by chance below"),
-            Column("largest CDF gap"),
-            Column("by chance below"),
-        ],
-    )
-    table.notes.append(
-        "A distance is never negative, so noise alone makes it positive: `by chance below` is "
-        "what a perfect prediction stays below in 95 % of such runs. Not judged."
-    )
-    for case in comparison.cases:
-        distance, (gap, level) = case.wasserstein, case.kolmogorov
-        table.add(
-            [
-                case.label,
-                count(case.n_measured),
-                count(case.failed_measured),
-                ms_with(distance.value, distance.interval),
-                ms(distance.chance),
-                number(gap, 3),
-                number(level, 3),
-            ],
-            {
-                "case_id": case.case_id,
-                "label": case.label,
-                "wasserstein_ns": distance.value,
-                "wasserstein_low_ns": distance.interval.low,
-                "wasserstein_high_ns": distance.interval.high,
-                "wasserstein_chance_ns": distance.chance,
-                "ks": gap,
-                "ks_chance": level,
-            },
-        )
-    return table
-
-
-def phase_table(comparison: Comparison) -> Table:
-    """In which part of a connection the halves differ, and by how much after it: the mean of each,
-    per case."""
-    phases = list(dict.fromkeys(phase for case in comparison.cases for phase in case.phases))
-    phases += dict.fromkeys(metric for case in comparison.cases for metric in case.later)
-    table = Table(
-        f"{comparison.study}: mean difference by phase, predicted - measured in ms (95 % interval)",
-        [Column("case", number=False), *(Column(phase) for phase in phases)],
-    )
-    for case in comparison.cases:
-        rows = [case.row("mean", phase) for phase in phases]
-        record: dict[str, Value] = {"case_id": case.case_id, "label": case.label}
-        for row in rows:
-            if row is not None:
-                record |= {f"{row.metric}_difference_ns": row.difference}
-                record |= {f"{row.metric}_low_ns": row.interval.low}
-                record |= {f"{row.metric}_high_ns": row.interval.high}
-        cells = [
-            "-" if row is None else signed_ms_with(row.difference, row.interval) for row in rows
-        ]
-        table.add([case.label, *cells], record)
-    return table
-
-
 def comparison_notes(comparison: Comparison) -> Iterable[str]:
     """What a reader of the comparison must know: the rule, the two errors, what is special."""
     yield comparison.rule
@@ -393,7 +318,7 @@ def special_notes(comparison: Comparison) -> Iterable[str]:
             f"{count(failed)} measured connections failed. They count as later than every other; "
             "means are then of times up to the latest one seen, in both halves."
         )
-    if any(row.unit == "1" and "P" in _name(row.statistic) for row in _gated(comparison)):
+    if any(row.unit == "1" and "P" in statistic_name(row.statistic) for row in _gated(comparison)):
         yield (
             "Some quantiles lie where the distribution jumps (a timer's edge): there a small error "
             "of a probability moves the quantile far, and the share of later connections is judged."
@@ -435,118 +360,3 @@ def verdict_sentence(comparison: Comparison) -> str:
 
 def _gated(comparison: Comparison) -> Iterable[Row]:
     return (row for case in comparison.cases for row in case.rows if row.gate is not None)
-
-
-def null_table(comparison: Comparison) -> Table:
-    """Our errors beside those of predictions that need no simulator."""
-    table = Table(
-        f"{comparison.study}: null models beside the prediction, errors in ms",
-        [
-            Column("case", number=False),
-            Column("figure", number=False),
-            Column("model", number=False),
-            Column("it predicts"),
-            Column("its error"),
-            Column("our error"),
-            Column("ours is", number=False),
-        ],
-    )
-    beaten = total = 0
-    for case in comparison.cases:
-        for one in case.null_models:
-            total += 1
-            beaten += one.our_worst_ns < abs(one.error_ns)
-            table.add(
-                [
-                    case.label,
-                    _name(one.statistic),
-                    one.model,
-                    ms(one.predicted_ns),
-                    _signed_ms(one.error_ns),
-                    _signed_ms(one.our_error_ns),
-                    one.verdict,
-                ],
-                {
-                    "case_id": case.case_id,
-                    "label": case.label,
-                    "statistic": one.statistic,
-                    "model": one.model,
-                    "model_ns": one.predicted_ns,
-                    "model_error_ns": one.error_ns,
-                    "our_error_ns": one.our_error_ns,
-                    "our_worst_ns": one.our_worst_ns,
-                    "times_nearer": one.times_nearer,
-                    "verdict": one.verdict,
-                },
-            )
-    table.notes.append(
-        f"k is the number of round trips until the response without loss. The prediction is nearer "
-        f"in {beaten} of {total} rows, by more than the noise of the trials."
-        if total
-        else "The prediction has no null models: run `warifu predict` again."
-    )
-    return table
-
-
-def _signed_ms(value_ns: float) -> str:
-    return signed_ms_with(value_ns, Interval(value_ns, value_ns)).partition(" (")[0]
-
-
-def conditions_table(comparison: Comparison) -> Table:
-    """How each cell was measured, and what was replayed of it."""
-    table = Table(
-        f"{comparison.study}: how the cells were measured",
-        [
-            Column("case", number=False),
-            Column("parts"),
-            Column("sittings"),
-            Column("rejected parts"),
-            Column("latest start in ms"),
-            Column("server busy"),
-            Column("other work"),
-            Column("replayed"),
-            Column("divergent"),
-            Column("remark", number=False),
-        ],
-    )
-    for case in comparison.cases:
-        how = case.conditions
-        late = how.start_late_ns
-        table.add(
-            [
-                case.label,
-                count(how.parts) if how.parts else "-",
-                count(how.sittings) if how.parts else "-",
-                count(how.rejected),
-                "-" if late is None else ms(late),
-                _share(how.server_busy),
-                _share(how.others),
-                count(case.replayed) if case.replayed else "-",
-                count(case.divergent) if case.replayed else "-",
-                case.not_judged,
-            ],
-            {
-                "case_id": case.case_id,
-                "label": case.label,
-                "parts": how.parts,
-                "sittings": how.sittings,
-                "rejected_parts": how.rejected,
-                "start_late_ns": late,
-                "server_busy": how.server_busy,
-                "others": how.others,
-                "others_max": how.others_max,
-                "replayed": case.replayed,
-                "divergent": case.divergent,
-                "not_judged": case.not_judged or None,
-            },
-        )
-    table.notes.append(
-        "Parts lie minutes apart, and their differences give the intervals. Rejected parts were "
-        "rejected before their results were seen, and measured again. Divergent connections, in "
-        "which one half sent a packet that the other did not, are among the replayed."
-    )
-    return table
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{number(value * 100.0, 1)} %"

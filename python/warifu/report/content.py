@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from warifu.compare.join import Comparison
+from warifu.compare.comparison import Comparison
 from warifu.compare.require import Judged
 from warifu.report import accuracy
 from warifu.results import Results, Timelines, weakest

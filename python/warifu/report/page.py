@@ -14,7 +14,7 @@ from importlib import resources
 from pathlib import Path
 
 from warifu.answer import answer
-from warifu.compare.join import Comparison
+from warifu.compare.comparison import Comparison
 from warifu.files import refuse_to_replace, replace_text
 from warifu.report import markup, provenance, sections, tables, verdicts
 from warifu.report.answer_section import answer_section

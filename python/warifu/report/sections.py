@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from warifu.compare.comparison import STATISTICS, CaseComparison, Comparison
 from warifu.compare.gates import RULE
-from warifu.compare.join import STATISTICS, CaseComparison, Comparison
-from warifu.report import accuracy, markup, stages, summaries, tables
+from warifu.report import accuracy, accuracy_details, markup, stages, summaries, tables
 from warifu.report import inputs as inputs_room
 from warifu.report.answer_section import deadlines
 from warifu.report.charts import Band, cdf
@@ -144,7 +144,7 @@ def errors(content: Content) -> str:
         + markup.folded(
             "Distance of whole distributions",
             markup.table(
-                accuracy.distance_table(comparison),
+                accuracy_details.distance_table(comparison),
                 "A perfect prediction stays below `by chance below` in 95 % of such runs.",
             ),
         )
@@ -154,12 +154,12 @@ def errors(content: Content) -> str:
 
 def _conditions(comparison: Comparison) -> str:
     """Null models beside the prediction, and how the cells were measured."""
-    nulls = accuracy.null_table(comparison)
+    nulls = accuracy_details.null_table(comparison)
     shown = ""
     if nulls.cells:
         caption = "A prediction without a simulator beside ours; errors in ms."
         shown = markup.table(nulls, caption, tables.PAGE_ROWS) + markup.bullets(nulls.notes)
-    how = accuracy.conditions_table(comparison)
+    how = accuracy_details.conditions_table(comparison)
     return shown + markup.folded(
         "How each cell was measured",
         markup.table(how, "Parts, rejections, other work.") + markup.bullets(how.notes),
@@ -170,7 +170,7 @@ def _by_phase(comparison: Comparison) -> str:
     """Empty where no case has phases."""
     if not any(case.phases for case in comparison.cases):
         return ""
-    table = accuracy.phase_table(comparison)
+    table = accuracy_details.phase_table(comparison)
     return markup.folded(
         "By phase: where the difference comes from",
         markup.table(table, "Mean difference in ms (95 % interval)."),

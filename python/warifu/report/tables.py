@@ -6,14 +6,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from warifu.compare.join import Comparison
+from warifu.compare.comparison import Comparison
 from warifu.compare.require import Judged, judge_all, requirements
-from warifu.report.accuracy import (
-    comparison_table,
+from warifu.report.accuracy import comparison_table, overview_table
+from warifu.report.accuracy_details import (
     conditions_table,
     distance_table,
     null_table,
-    overview_table,
     phase_table,
 )
 from warifu.report.figures import count, number

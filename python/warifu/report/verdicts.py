@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from warifu.compare.comparison import Comparison
 from warifu.compare.gates import Verdict
-from warifu.compare.join import Comparison
 from warifu.compare.require import Judged
 from warifu.report import inputs as inputs_room
 from warifu.report import markup

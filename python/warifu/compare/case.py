@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""One case in both halves: figures, intervals and verdicts."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from warifu.compare import null_models, stats, strata
+from warifu.compare.blocks import LEAST_PARTS, Blocks, Ints, quantile
+from warifu.compare.comparison import STATISTICS, CaseComparison, CompareError
+from warifu.compare.conditions import conditions, why_not_judged
+from warifu.compare.exact import Bytes, compare_bytes
+from warifu.compare.gates import SPREADS, Gate, Verdict, gates_for, worst
+from warifu.compare.replay import replayed
+from warifu.compare.rows import Halves, Row, mean_row, quantile_rows, responses_row, spread_row
+from warifu.results import Distribution, Results
+from warifu.results.replay import ReplayOfCase
+from warifu.results.trials import Trials
+
+BYTES = ("bytes.client_sent", "bytes.server_sent")
+
+
+def compare_case(
+    predicted: Results,
+    measured: Results,
+    case_id: str,
+    tests: int = len(BYTES),
+    replay: ReplayOfCase | None = None,
+) -> CaseComparison:
+    """Compares one case, whose bytes are among ``tests`` that are judged together; seeded by the
+    study and the case, so a repetition gives the same."""
+    rng = np.random.default_rng(_seed(predicted.manifest.get("seed", 0), case_id))
+    whole, phases = predicted.whole(case_id), predicted.phases(case_id)
+    later = predicted.later(case_id)
+    found = {
+        metric: _halves(predicted, measured, case_id, metric) for metric in (whole, *phases, *later)
+    }
+    judging = found[whole]
+    ours, theirs = judging.ours, judging.theirs
+    loss = mean_loss(predicted, case_id)
+    gates = {gate.statistic: gate for gate in gates_for(loss)}
+    how = conditions(measured, case_id)
+    why_not = why_not_judged(predicted, case_id, how)
+    computing_share = _computing_share(predicted, case_id, theirs)
+    rows = _rows(whole, judging, gates, computing_share, rng)
+    models = predicted.strata(case_id)
+    missing: list[str] = []
+    if gates and rows:
+        answered = responses_row(whole, judging)
+        rows += [] if answered is None else [answered]
+        trials = measured.trials(case_id)
+        if loss <= 0.0:
+            sittings = _sittings_ns(measured, case_id, trials)
+            rows += [
+                spread_row(whole, name, _quantile_of(name), judging, sittings[name], rng)
+                for name in SPREADS
+            ]
+        else:
+            more, why = _strata_rows(predicted, measured, case_id, trials, gates["mean"])
+            rows += more
+            missing += [why] if why else []
+    pairs = None if replay is None or not gates else replayed(whole, replay, computing_share)
+    if pairs is not None:
+        rows += pairs.rows
+    elif gates:
+        missing.append("nothing was replayed")
+    if why_not:
+        rows = [row if row.gate is None else _without_verdict(row, why_not) for row in rows]
+    beside = [] if models is None else null_models.beside(models.null_models, rows)
+    for metric in (*phases, *later):
+        rows += _rows(metric, found[metric], {}, 0.0, rng)
+    sizes = _sizes(predicted, measured, case_id, tests)
+    bytes_gated = loss <= 0.0 and not why_not
+    return CaseComparison(
+        case_id=case_id,
+        label=predicted.label(case_id),
+        metric=whole,
+        phases=list(phases),
+        loss=loss,
+        n_predicted=ours.n,
+        n_measured=theirs.n,
+        failed_predicted=ours.failed,
+        failed_measured=theirs.failed,
+        limit=judging.limit,
+        evidence_predicted=predicted.evidence(case_id),
+        evidence_measured=measured.evidence(case_id),
+        rows=rows,
+        bytes=sizes,
+        bytes_gated=bytes_gated,
+        wasserstein=stats.wasserstein(ours, theirs, rng, judging.limit),
+        kolmogorov=stats.kolmogorov(ours, theirs),
+        verdict=_case_verdict(rows, sizes if bytes_gated else []),
+        later=[one for one in later if any(row.metric == one for row in rows)],
+        not_judged=why_not,
+        conditions=how,
+        null_models=beside,
+        replayed=0 if pairs is None else pairs.connections,
+        divergent=0 if pairs is None else pairs.divergent,
+        missing=missing,
+    )
+
+
+def _halves(predicted: Results, measured: Results, case_id: str, metric: str) -> Halves:
+    """A metric of a case in both halves, with the block of each measured trial."""
+    ours, theirs = (half.distribution(case_id, metric) for half in (predicted, measured))
+    trials = measured.trials(case_id, metric)
+    parts = _connections_together(measured, case_id, trials)
+    blocks = Blocks.of_parts(parts, trials.size)
+    return Halves(ours, theirs, trials.values, blocks, common_limit(ours, theirs))
+
+
+def _connections_together(measured: Results, case_id: str, trials: Trials) -> Ints | None:
+    """The block of each connection: its part; where a trial has several connections and parts are
+    too few, its trial, since they share it."""
+    if measured.concurrent(case_id) > 1 and np.unique(trials.trial).size < trials.size:
+        parts = trials.part
+        if parts is None or np.unique(parts).size < LEAST_PARTS:
+            return trials.trial
+    return trials.part
+
+
+def _sizes(predicted: Results, measured: Results, case_id: str, tests: int) -> list[Bytes]:
+    return [
+        one
+        for metric in BYTES
+        if (
+            one := compare_bytes(
+                metric,
+                predicted.distribution(case_id, metric),
+                measured.distribution(case_id, metric),
+                tests,
+            )
+        )
+    ]
+
+
+def _computing_share(predicted: Results, case_id: str, theirs: Distribution) -> float:
+    """The share of the measured median that the ends compute, 0 to 1: all of it without delay, and
+    what the prediction says of its null model with it."""
+    models = predicted.strata(case_id)
+    if not predicted.cases[case_id].get("rtt_ns"):
+        return 1.0
+    median = theirs.quantile(0.5)
+    if models is None or not median or not math.isfinite(median):
+        return 0.0
+    return min(1.0, models.null_models.computing_ns / median)
+
+
+def _sittings_ns(measured: Results, case_id: str, trials: Trials) -> dict[str, float]:
+    """By how much a quantile's distance from the median differs between the sittings of a case; 0
+    of one sitting."""
+    parts = measured.parts(case_id)
+    if trials.part is None or len({part.sitting for part in parts}) < 2:
+        return dict.fromkeys(SPREADS, 0.0)
+    of = np.array([part.sitting for part in parts])[trials.part]
+    found = {}
+    for name in SPREADS:
+        each = [
+            quantile(values, _quantile_of(name)) - quantile(values, 0.5)
+            for values in (trials.values[of == sitting] for sitting in np.unique(of))
+        ]
+        found[name] = max(each) - min(each) if all(map(math.isfinite, each)) else 0.0
+    return found
+
+
+def _strata_rows(
+    predicted: Results, measured: Results, case_id: str, trials: Trials, gate: Gate
+) -> tuple[list[Row], str]:
+    """Gates on strata, or why there are none."""
+    ours = predicted.strata(case_id)
+    if ours is None or not ours.trials:
+        return [], "the prediction has no strata"
+    theirs, n = strata.of_trials(trials), float(trials.size)
+    own = measured.strata(case_id)
+    if theirs is None and own is not None:
+        # Of a prediction that stands in for a measurement.
+        theirs, n = strata.of_prediction(own), own.trials
+    if theirs is None:
+        return [], "SYN timeouts and retransmissions were not measured"
+    return strata.strata_rows(ours, theirs, n, gate), ""
+
+
+def _without_verdict(row: Row, why: str) -> Row:
+    return replace(row, verdict=None, no_statement=why, trials_needed=None)
+
+
+def _case_verdict(rows: Sequence[Row], sizes: Sequence[Bytes]) -> Verdict | None:
+    """The worst verdict of a case, None where nothing is judged.
+
+    Where the gates of the times say nothing, equal bytes do not make the case pass.
+    """
+    times = [row.verdict for row in rows if row.verdict is not None]
+    verdict = worst(times + [one.verdict for one in sizes])
+    silent = not times and any(row.no_statement for row in rows)
+    return None if silent and verdict is Verdict.PASS else verdict
+
+
+def mean_loss(predicted: Results, case_id: str) -> float:
+    """The share of packets that a case loses in the long run. Raises CompareError without it:
+    the gates depend on it."""
+    loss = predicted.cases[case_id].get("loss_mean")
+    if not isinstance(loss, float):
+        raise CompareError(
+            f"{predicted.path}: case {case_id} has no loss_mean: run `warifu predict` again"
+        )
+    return loss
+
+
+def common_limit(ours: Distribution, theirs: Distribution) -> float:
+    """Where both halves' means are cut if a connection failed: the last time seen measured.
+
+    A failed connection's time is unknown but longer than that; leaving it out would flatter.
+    """
+    if not ours.failed and not theirs.failed:
+        return math.inf
+    return float(theirs.values[-1]) if theirs.values.size else math.inf
+
+
+def _rows(
+    metric: str,
+    found: Halves,
+    gates: dict[str, Gate],
+    computing_share: float,
+    rng: np.random.Generator,
+) -> list[Row]:
+    """All statistics of a metric."""
+    if not found.ours.values.size or not found.theirs.values.size:
+        return []
+    rows: list[Row] = []
+    for statistic, p in STATISTICS.items():
+        gate = gates.get(statistic)
+        if p is None:
+            rows.append(mean_row(metric, found, gate, computing_share, rng))
+        else:
+            rows += quantile_rows(metric, statistic, p, found, gate, computing_share, rng)
+    return rows
+
+
+def _quantile_of(statistic: str) -> float:
+    """0.95 for `p95`."""
+    return int(statistic[1:]) / 100.0
+
+
+def _seed(study_seed: object, case_id: str) -> int:
+    digest = hashlib.sha256(f"compare {study_seed} {case_id}".encode()).digest()
+    return int.from_bytes(digest[:8], "little")
