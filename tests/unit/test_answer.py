@@ -152,6 +152,23 @@ def test_badge_of_a_comparison(tmp_path: Path, scale: float, level: Level) -> No
     assert {row.verdict for row in found.rows} == {"pass" if level is Level.PASS else "fail"}
 
 
+def test_a_warning_of_both_halves_is_told_once(tmp_path: Path) -> None:
+    both = "restored from the archive a.parquet"
+    ours: dict[str, object] = {"warnings": [both, "a guess of the prediction"]}
+    theirs: dict[str, object] = {"warnings": ["other work took 97 % of a processor", both]}
+    halves = [
+        Half(kind, [Cell()], 300, seed, manifest=warnings)
+        for seed, (kind, warnings) in enumerate({"predicted": ours, "measured": theirs}.items())
+    ]
+    predicted, measured = (Results.open(one.write(tmp_path)) for one in halves)
+    found = answer(predicted, measured, compare(predicted, measured), [])
+    of_measurement = "Warning from the measurement: other work took 97 % of a processor."
+    assert found.warnings == [both, "a guess of the prediction", of_measurement]
+    # Without the prediction it is the measurement's.
+    alone = answer(None, measured, None, []).warnings
+    assert alone == [of_measurement, f"Warning from the measurement: {both}."]
+
+
 def test_deadline_by_case(tmp_path: Path) -> None:
     predicted = half(tmp_path, GRID)
     bound = ["https.establishment", "p99", "<", 150e6, "https.establishment.p99 < 150 ms"]

@@ -13,6 +13,7 @@ from warifu.answer.samples import Samples
 from warifu.compare import stats
 from warifu.compare.comparison import Comparison
 from warifu.compare.require import Judged
+from warifu.report.accuracy import measurement_warnings
 from warifu.results import PREDICTED, Results, ResultsError, interruptions
 
 #: So many reasons for leaving cases out are told.
@@ -109,7 +110,7 @@ def _left_out(main: Results) -> list[str]:
 
 def _warnings(main: Results, comparison: Comparison | None) -> list[str]:
     """What the prediction rests on, and what the measurement said of itself: a verdict on
-    contended trials says little."""
+    contended trials says little. What both say is told once."""
     own = [str(one) for one in main.manifest.get("warnings") or []]
     if main.lacks_boards:
         own.append(
@@ -117,10 +118,10 @@ def _warnings(main: Results, comparison: Comparison | None) -> list[str]:
             "turn what is called certain; what is required of times is undecided."
         )
     if main.half != PREDICTED and comparison is None:
-        return [f"Warning from the measurement: {one}." for one in own]
+        return measurement_warnings(own)
     said = [] if comparison is None else comparison.warnings
     ours = own if main.half == PREDICTED else []
-    return [*ours, *(f"Warning from the measurement: {one}." for one in said)]
+    return [*ours, *measurement_warnings(one for one in said if one not in ours)]
 
 
 def _baseline(main: Results, grid: Grid, wanted: str | None) -> str:

@@ -128,8 +128,9 @@ def show_comparison(
         accuracy_details.distance_table(comparison),
     )
     overview.name, distances.name = "overview", "distances"
-    # The answer says these.
-    overview.notes = [one for one in overview.notes if one not in answered.found.warnings]
+    # The answer says these, and what both halves warn of as the prediction's.
+    said = {*answered.found.warnings, *accuracy.measurement_warnings(comparison.warnings)}
+    overview.notes = [one for one in overview.notes if one not in said]
     if form is Format.TABLE:
         answers.show_compared(answered, worst_first)
         if every:

@@ -85,8 +85,13 @@ def overview_table(comparison: Comparison) -> Table:
     table.notes[:0] = [gates_sentence(comparison), *_not_judged(comparison)]
     table.notes[:0] = comparison.interrupted
     # Beside the verdicts, not only in the machine's table: they may be the contention's.
-    table.notes += [f"Warning from the measurement: {one}." for one in comparison.warnings]
+    table.notes += measurement_warnings(comparison.warnings)
     return table
+
+
+def measurement_warnings(warnings: Iterable[str]) -> list[str]:
+    """What a measured half warns of, a sentence each that says whose warning it is."""
+    return [f"Warning from the measurement: {one}." for one in warnings]
 
 
 def gates_sentence(comparison: Comparison) -> str:

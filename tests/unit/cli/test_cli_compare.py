@@ -32,12 +32,15 @@ def test_compare_prints_every_format_and_keeps_the_result(warifu: Run, tmp_path:
     assert r"\toprule" in warifu("compare", "s", "--format", "latex")[1]
 
 
+@pytest.mark.parametrize("of_both", [False, True], ids=["measured", "both"])
 @pytest.mark.parametrize("form", ["table", "md", "latex", "json", "csv"])
 def test_warnings_of_the_measurement_stand_beside_the_verdicts(
-    warifu: Run, tmp_path: Path, form: str
+    warifu: Run, tmp_path: Path, form: str, of_both: bool
 ) -> None:
+    """Once, even where the prediction has the same."""
     warning = "other work took up to 97 of the processors"
-    Half("predicted", [Cell()], 20_000, seed=1).write(tmp_path / "s")
+    ours = {"warnings": [warning]} if of_both else {}
+    Half("predicted", [Cell()], 20_000, seed=1, manifest=ours).write(tmp_path / "s")
     Half("measured", [Cell()], 300, 2, manifest={"warnings": [warning]}).write(tmp_path / "s")
     _, out, err = warifu("compare", "s", "--format", form)
     assert out.count(warning) + err.count(warning) == 1
