@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.laboratory import make_case
 from support.paths import ROOT
 from warifu import _core, study, tools
 from warifu.calibrate import (
@@ -38,6 +40,9 @@ from warifu.lab.errors import LabUnavailable
 from warifu.lab.quiet import Shares
 
 PROFILES = ROOT / "profiles"
+
+RTTS_BY_NAME = {"one": 0, "another": 0, "a third": 0, "contended": 0, "far": 20_000_000}
+"""Cells of a made-up calibration, and their RTTs, ns."""
 
 MESSAGES = (
     "ClientHello", "ServerHello", "EncryptedExtensions", "CertificateRequest", "Certificate",
@@ -330,6 +335,25 @@ def test_errors_of_medians_hold_what_moves_between_runs() -> None:
     errors = runs.errors_ns(1.0)
     assert errors[other] == pytest.approx(np.sqrt(400.0 / 2))
     assert errors[key] > errors[other]
+
+
+def test_the_form_of_system_calls_is_that_of_all_runs_without_delay() -> None:
+    random = np.random.default_rng(1)
+    cells = [replace(make_case(link__rtt=rtt), case_id=name) for name, rtt in RTTS_BY_NAME.items()]
+    parts: dict[tuple[str, str], list[np.ndarray[Any, np.dtype[np.float64]]]] = {}
+    for cell in cells:
+        # Runs differ as wholes; the form is of what they have in common.
+        runs = [pace * random.normal(100.0, 10.0, 400) for pace in (1.0, 1.5)]
+        if cell.case_id == "contended":
+            # In one run of many another program took the processor, for a fifth of connections.
+            runs[1][:80] += 1_000.0
+        parts[cell.case_id, "tcp.connect"] = runs
+    parts["far", "tcp.connect"] = [random.normal(1_000.0, 500.0, 400)]
+    law = https._shape(loopback.Loopback({}, 0, cells=cells, parts_ns=parts))
+    assert law.median_ns == pytest.approx(1.0)
+    quartiles = np.interp((0.25, 0.75), np.linspace(0, 1, len(law.quantiles_ns)), law.quantiles_ns)
+    # A normal law's quartiles are 0.674 deviations from its median.
+    assert quartiles == pytest.approx((0.933, 1.067), abs=0.02)
 
 
 def test_missing_rights_stop_before_timing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,8 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from warifu import _core
 from warifu.calibrate import bench, loopback, rest, speed, system, variants
 from warifu.calibrate.bench import Times
@@ -279,8 +281,15 @@ def _known(items: Iterable[Item]) -> list[Variant]:
 
 
 def _shape(runs: Loopback) -> Law:
-    """The form of the system's laws: that of the TCP handshakes at no delay, in which there is
-    nothing but system calls and wake-ups."""
-    connects = (values for (_, metric), values in runs.times_ns.items() if metric == "tcp.connect")
-    law = Law.of_samples(min(connects, key=lambda values: float(values.min())).tolist())
+    """The form of the system's laws, with median 1: that of the TCP handshakes at no delay, in
+    which there is nothing but system calls and wake-ups. Those of all runs, each divided by its
+    median: one cell's may hold what another program did meanwhile."""
+    without_delay = {cell.case_id for cell in runs.cells if cell.rtt_ns == 0}
+    relative = [
+        part / float(np.median(part))
+        for (case, metric), parts in runs.parts_ns.items()
+        if metric == "tcp.connect" and case in without_delay
+        for part in parts
+    ]
+    law = Law.of_samples(np.concatenate(relative).tolist())
     return law.scaled(1.0 / law.median_ns)

@@ -82,8 +82,7 @@ class Rates:
     def work_s(self, cell: Cell) -> float:
         """For how long a connection is at work once in a round trip, at most: of that others keep
         clear. Two that meet wait for each other's processor: at 25 connections a second over a
-        delay one in forty did, for half a millisecond, which made half of the P99's distance from
-        the median."""
+        delay of 20 ms one in fifty did, for half a millisecond (studies/accuracy/README.md)."""
         return self._work_ns.get(cell.case_id, ASSUMED_WORK_NS) / 1e9
 
     def learn(self, cell: Cell, server_ns: int, client_ns: int, trials: int) -> None:
