@@ -5,11 +5,27 @@ use warifu_model::{Band, Cost, Distribution, Nanos};
 
 use crate::random::Stream;
 
-/// Both laws of one cost.
+/// Both laws of one cost, with warm caches and with cold ones.
 #[derive(Clone, Debug)]
-pub(crate) struct CostPair {
-    /// What varies, with warm caches and with cold ones.
-    varying: [Sampler; 2],
+pub(crate) struct CostPair([Sampler; 2]);
+
+/// A law of durations, prepared for drawing. The commonest is found at once.
+#[derive(Clone, Debug)]
+pub(crate) enum Sampler {
+    /// Always so long, ns.
+    Constant(u64),
+    /// Between evenly spaced quantiles, one step at least.
+    Quantiles(Box<[Step]>),
+    /// A sum, or a mixture.
+    Other(Box<Other>),
+}
+
+/// A law with a tail, or with bands.
+#[derive(Clone, Debug)]
+pub(crate) struct Other {
+    body: Law,
+    /// The probability of the other law, in parts of 2^64, and that law.
+    tail: Option<(u64, Law)>,
     bands: Box<[BandLaw]>,
 }
 
@@ -18,18 +34,7 @@ pub(crate) struct CostPair {
 struct BandLaw {
     /// Its number among the bands of all costs.
     number: u32,
-    /// With warm caches and with cold ones.
-    laws: [Law; 2],
-}
-
-/// A law of durations, prepared for drawing.
-#[derive(Clone, Debug)]
-pub(crate) struct Sampler {
-    body: Law,
-    /// The probability of the other law, in parts of 2^64, and that law.
-    tail: Option<(u64, Law)>,
-    /// Added to each draw, ns.
-    offset: u64,
+    law: Law,
 }
 
 #[derive(Clone, Debug)]
@@ -41,109 +46,116 @@ enum Law {
 
 /// From one quantile to the next, ns.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+pub(crate) struct Step {
     low: u64,
     width: u64,
 }
 
 impl CostPair {
     /// Prepares a cost; `number` gives each band its number.
-    pub(crate) fn new(cost: &Cost<'_>, mut number: impl FnMut(&Band) -> u32) -> CostPair {
+    pub(crate) fn new(cost: &Cost<'_>, number: impl FnMut(&Band) -> u32) -> CostPair {
         let cipher = cost.cipher.map_or([Nanos::ZERO; 2], |of| [of.warm, of.cold]);
         let [warm, cold] = cipher.map(|Nanos(ns)| Nanos(cost.bytes_cost.0 + ns));
-        let band = |band: &Band| BandLaw {
-            number: number(band),
-            laws: [Law::new(band.warm.body()), Law::new(band.cold.body())],
+        let numbers: Vec<u32> = cost.bands.iter().map(number).collect();
+        let bands = |law: fn(&Band) -> &Distribution| {
+            let laws = cost.bands.iter().map(|band| Law::new(law(band).body(), 0));
+            numbers.iter().zip(laws).map(|(&number, law)| BandLaw { number, law }).collect()
         };
-        CostPair {
-            varying: [Sampler::new(&cost.warm, warm), Sampler::new(&cost.cold, cold)],
-            bands: cost.bands.iter().map(band).collect(),
-        }
+        CostPair([
+            Sampler::with_bands(&cost.warm, warm, bands(|band| &band.warm)),
+            Sampler::with_bands(&cost.cold, cold, bands(|band| &band.cold)),
+        ])
     }
 
     /// The same whose caches are always warm.
     pub(crate) fn warm(&self) -> CostPair {
-        let warm = |BandLaw { number, laws: [warm, _] }: &BandLaw| BandLaw {
-            number: *number,
-            laws: [warm.clone(), warm.clone()],
-        };
-        let [varying, _] = &self.varying;
-        CostPair {
-            varying: [varying.clone(), varying.clone()],
-            bands: self.bands.iter().map(warm).collect(),
-        }
+        CostPair([self.0[0].clone(), self.0[0].clone()])
     }
 
     /// Warm and cold, if both are always the same.
     pub(crate) fn as_constant(&self) -> Option<[u64; 2]> {
-        let [warm, cold] = &self.varying;
-        let both = [warm.as_constant()?, cold.as_constant()?];
-        self.bands.is_empty().then_some(both)
+        Some([self.0[0].as_constant()?, self.0[1].as_constant()?])
     }
 
     /// One value, ns; `places` says of each band where in it the board is, from 0 to 1.
     #[inline(always)]
     pub(crate) fn draw(&self, cold: bool, stream: &mut Stream, places: &[f64]) -> u64 {
-        let varying = self.varying[usize::from(cold)].draw(stream);
-        if self.bands.is_empty() { varying } else { varying + self.in_bands(cold, places) }
-    }
-
-    fn in_bands(&self, cold: bool, places: &[f64]) -> u64 {
-        let law = |band: &BandLaw| {
-            let place = places.get(band.number as usize).copied().unwrap_or(0.5);
-            band.laws[usize::from(cold)].at(place)
-        };
-        self.bands.iter().map(law).sum()
+        match &self.0[usize::from(cold)] {
+            Sampler::Quantiles(steps) => at(steps, stream.bits()),
+            other => other.draw_other(stream, places),
+        }
     }
 }
 
 impl Sampler {
     /// Draws from `law` and adds `offset`.
     pub(crate) fn new(law: &Distribution, offset: Nanos) -> Sampler {
-        let tail = law.tail().filter(|tail| tail.probability.0 > 0.0);
-        Sampler {
-            body: Law::new(law.body()),
+        Sampler::with_bands(law, offset, Box::default())
+    }
+
+    fn with_bands(law: &Distribution, offset: Nanos, bands: Box<[BandLaw]>) -> Sampler {
+        let tail = law.tail().filter(|tail| tail.probability.0 > 0.0).map(|tail| {
             // The cast saturates.
-            tail: tail.map(|tail| {
-                ((tail.probability.0 * 2_f64.powi(64)) as u64, Law::new(&tail.quantiles))
-            }),
-            offset: offset.0,
+            let probability = (tail.probability.0 * 2_f64.powi(64)) as u64;
+            (probability, Law::new(&tail.quantiles, offset.0))
+        });
+        match (Law::new(law.body(), offset.0), tail) {
+            (Law::Constant(value), None) if bands.is_empty() => Sampler::Constant(value),
+            (Law::Quantiles(steps), None) if bands.is_empty() => Sampler::Quantiles(steps),
+            (body, tail) => Sampler::Other(Box::new(Other { body, tail, bands })),
         }
     }
 
     /// The value, if it is always the same.
     pub(crate) fn as_constant(&self) -> Option<u64> {
-        match (&self.body, &self.tail) {
-            (Law::Constant(value), None) => Some(value + self.offset),
-            _ => None,
-        }
+        if let Sampler::Constant(value) = self { Some(*value) } else { None }
     }
 
     /// One value, ns. A law of one value draws nothing.
     #[inline(always)]
     pub(crate) fn draw(&self, stream: &mut Stream) -> u64 {
-        match (&self.body, &self.tail) {
-            (Law::Quantiles(steps), None) => self.offset + at(steps, stream.bits()),
-            _ => self.draw_other(stream),
+        match self {
+            Sampler::Quantiles(steps) => at(steps, stream.bits()),
+            other => other.draw_other(stream, &[]),
         }
     }
 
-    fn draw_other(&self, stream: &mut Stream) -> u64 {
+    fn draw_other(&self, stream: &mut Stream, places: &[f64]) -> u64 {
+        match self {
+            Sampler::Constant(value) => *value,
+            Sampler::Quantiles(steps) => at(steps, stream.bits()),
+            Sampler::Other(other) => other.draw(stream, places),
+        }
+    }
+}
+
+impl Other {
+    fn draw(&self, stream: &mut Stream, places: &[f64]) -> u64 {
         let law = match &self.tail {
             Some((probability, tail)) if stream.bits() < *probability => tail,
             _ => &self.body,
         };
-        self.offset + law.draw(stream)
+        let in_band = |band: &BandLaw| {
+            let place = places.get(band.number as usize).copied().unwrap_or(0.5);
+            band.law.at(place)
+        };
+        law.draw(stream) + self.bands.iter().map(in_band).sum::<u64>()
     }
 }
 
 impl Law {
-    fn new(quantiles: &[Nanos]) -> Law {
+    /// Of these quantiles, each so much later.
+    fn new(quantiles: &[Nanos], offset: u64) -> Law {
         match quantiles {
-            [] => Law::Constant(0),
-            [first, rest @ ..] if rest.iter().all(|value| value == first) => Law::Constant(first.0),
+            [] => Law::Constant(offset),
+            [first, rest @ ..] if rest.iter().all(|value| value == first) => {
+                Law::Constant(first.0 + offset)
+            }
             _ => {
-                let step = |pair: &[Nanos]| Step { low: pair[0].0, width: pair[1].0 - pair[0].0 };
+                let step = |pair: &[Nanos]| Step {
+                    low: pair[0].0 + offset,
+                    width: pair[1].0 - pair[0].0,
+                };
                 Law::Quantiles(quantiles.windows(2).map(step).collect())
             }
         }

@@ -283,6 +283,7 @@ impl Path {
 
     /// Takes a packet of so many bytes that is sent now: when it arrives, and what it goes through;
     /// `None` if it is lost. One that arrives is then put on its way by [`Path::insert`].
+    #[inline]
     pub(crate) fn carry(
         &mut self,
         model: &PathModel,
@@ -316,7 +317,7 @@ impl Path {
             }
         };
         let queue = leaves - serialisation - on_link;
-        let jitter = model.jitter.as_ref().map_or(0, |law| law.draw(&mut self.jitter));
+        let jitter = model.jitter.as_ref().map_or(0, |law| self.jitter(law));
         let mut arrival = leaves + model.delay_ns + jitter + model.held_ns(number) + after;
         if lost {
             self.dropped += 1;
@@ -376,6 +377,11 @@ impl Path {
     #[inline(always)]
     fn interface(&mut self, model: &PathModel, index: usize) -> u64 {
         model.interfaces[index].draw(&mut self.costs[index])
+    }
+
+    #[inline(never)]
+    fn jitter(&mut self, law: &Sampler) -> u64 {
+        law.draw(&mut self.jitter)
     }
 
     /// Puts a packet that will arrive on its way.

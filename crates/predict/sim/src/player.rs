@@ -4,12 +4,13 @@
 use warifu_model::{Mark, Stage};
 
 use crate::case_model::CaseModel;
+use crate::clock::Span;
 use crate::outcome::ConnectionOutcome;
 use crate::packet::Transit;
 use crate::party::{Spent, Written};
 use crate::route::Heading;
 use crate::speed::Speeds;
-use crate::tape::{Act, End, Piece, Taken, Ways};
+use crate::tape::{Act, End, Piece, Step, Taken, Ways};
 use crate::world::World;
 
 /// Plays tapes one after the other; keeps its memory between them.
@@ -88,24 +89,25 @@ impl Player {
         // As of the first episode of the first instance.
         self.speeds = model.speed.draw(seed, 0);
         world.key_store.reset();
-        let mut at = 0;
+        let mut steps = ways.steps.iter();
         loop {
-            let step = ways.steps.get(at)?;
+            let step = steps.next()?;
             let goes_so = match step.act {
                 Act::Compute { party, run } => {
                     self.compute(&ways.runs[run as usize], party, model, world);
-                    true
+                    continue;
                 }
                 Act::Send { heading, bytes } => {
                     self.send(heading, bytes, model, world);
-                    true
+                    continue;
                 }
                 Act::Arrive { .. } | Act::GoOn { .. } => {
-                    at = self.event(ways, at)?;
-                    true
+                    if let Some(after) = self.event(ways, step)? {
+                        steps = after.iter();
+                    }
+                    continue;
                 }
-                Act::Least { since, ns } => self.now - self.events[usize::from(since)] >= ns,
-                Act::Most { since, ns } => self.now - self.events[usize::from(since)] <= ns,
+                Act::Spans { spans } => self.hold(&ways.spans[spans as usize]),
                 Act::IsBehind { party, behind } => {
                     (self.parties[usize::from(party)].time < self.now) == behind
                 }
@@ -117,14 +119,23 @@ impl Player {
                     self.key_store(party, (call, signs), model, world) == colder
                 }
                 Act::End { end } => return self.end(&ways.ends[end as usize], model),
-                _ => self.account(&step.act).is_some(),
+                _ => {
+                    self.account(&step.act)?;
+                    continue;
+                }
             };
-            at = match (goes_so, step.otherwise) {
-                (true, _) => at + 1,
-                (false, 0) => return None,
-                (false, otherwise) => otherwise as usize,
-            };
+            if !goes_so {
+                steps = ways.otherwise(step)?.iter();
+            }
         }
+    }
+
+    /// Whether spans until now are as they must be.
+    #[inline]
+    fn hold(&self, spans: &[Span]) -> bool {
+        spans.iter().all(|&Span { from, least, most }| {
+            (least..=most).contains(&(self.now - self.events[usize::from(from)]))
+        })
     }
 
     #[inline]
@@ -178,26 +189,28 @@ impl Player {
         ns > model.idle_threshold[model.programs.parties[usize::from(party)].role as usize]
     }
 
-    /// The next event: of those that are known to come next, the earliest. The index of its step.
+    /// The next event: of those that are known to come next, the earliest. The steps after it, if
+    /// it is not the first of them.
     #[inline]
-    fn event(&mut self, ways: &Ways, mut at: usize) -> Option<usize> {
-        let mut step = ways.steps.get(at)?;
-        let mut earliest = (self.time_of(&step.act)?, at);
-        while step.otherwise != 0 {
-            at = step.otherwise as usize;
-            step = ways.steps.get(at)?;
-            if !step.act.is_event() {
+    fn event<'a>(&mut self, ways: &'a Ways, first: &'a Step) -> Option<Option<&'a [Step]>> {
+        let (mut earliest, mut time) = (first.act, self.time_of(&first.act)?);
+        let (mut known, mut after) = (first, None);
+        while known.otherwise != 0 {
+            let (other, rest) = ways.otherwise(known)?.split_first()?;
+            if !other.act.is_event() {
                 return None;
             }
-            let time = self.time_of(&step.act)?;
-            if time == earliest.0 {
+            let comes = self.time_of(&other.act)?;
+            if comes == time {
                 return None;
             }
-            earliest = earliest.min((time, at));
+            if comes < time {
+                (earliest, time, after) = (other.act, comes, Some(rest));
+            }
+            known = other;
         }
-        let (time, at) = earliest;
         let (now, mut heading) = (self.now, None);
-        if let Act::Arrive { packet } = ways.steps[at].act {
+        if let Act::Arrive { packet } = earliest {
             let packet = usize::from(packet);
             heading = Some(self.packets.get(packet)?.heading);
             // Of equal times the packet that was sent first comes first.
@@ -214,9 +227,10 @@ impl Player {
         self.now = time;
         self.heading = heading;
         self.events.push(time);
-        Some(at)
+        Some(after)
     }
 
+    #[inline]
     fn time_of(&self, event: &Act) -> Option<u64> {
         match *event {
             Act::Arrive { packet } => Some(self.packets.get(usize::from(packet))?.arrival),

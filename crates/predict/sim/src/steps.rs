@@ -73,13 +73,19 @@ impl Turn<'_> {
 
     /// Notes the steps that a party has run since that one, where the trial may be one that others
     /// repeat.
-    #[inline]
+    #[inline(always)]
     fn tape_steps(&mut self, party: usize, from: usize) {
-        if let Some(tape) = &mut self.world.tape {
-            let state = &self.instance.parties[party];
-            let ops = &self.model.programs.parties[party].ops;
-            tape.ran(party, &ops[from..state.at as usize], state.cold);
+        if self.world.tape.is_some() {
+            self.tape_steps_since(party, from);
         }
+    }
+
+    #[cold]
+    fn tape_steps_since(&mut self, party: usize, from: usize) {
+        let Some(tape) = &mut self.world.tape else { return };
+        let state = &self.instance.parties[party];
+        let ops = &self.model.programs.parties[party].ops;
+        tape.ran(party, &ops[from..state.at as usize], state.cold);
     }
 
     /// One step other than the commonest; whether the program goes on to the next at once.

@@ -66,6 +66,8 @@ pub(crate) enum Act {
     Least { since: u16, ns: u64 },
     /// And at most so long.
     Most { since: u16, ns: u64 },
+    /// All of these at once; the index is of [`Ways::spans`].
+    Spans { spans: u32 },
     /// A party passes a mark.
     Mark { party: u8, mark: Mark },
     /// The trial has ended; the index is of [`Ways::ends`].
@@ -80,6 +82,8 @@ pub(crate) struct Ways {
     pub ends: Vec<End>,
     /// What parties compute from one decision to the next.
     pub runs: Vec<Box<[Piece]>>,
+    /// What is relied on together, once of each event.
+    pub spans: Vec<Box<[Span]>>,
     tapes: usize,
 }
 
@@ -139,6 +143,12 @@ impl Ways {
         self.tapes < MOST_TAPES
     }
 
+    /// The steps to go on with if one's act is not what happens; `None` if nothing else is known.
+    #[inline]
+    pub(crate) fn otherwise(&self, step: &Step) -> Option<&[Step]> {
+        if step.otherwise == 0 { None } else { self.steps.get(step.otherwise as usize..) }
+    }
+
     /// Adds a way to go.
     pub(crate) fn add(&mut self, tape: Tape) {
         self.tapes += 1;
@@ -163,35 +173,24 @@ impl Ways {
         }
     }
 
-    /// The same acts, with what a party computes without a decision in between as one.
+    /// The same acts, with what a party computes without a decision in between as one, and what is
+    /// relied on at once.
     fn join(&mut self, acts: &[Act]) -> Vec<Act> {
-        let piece = |act: &Act| match *act {
-            Act::Draw { party, cold, stage, cost } => {
-                Some((party, Piece { stage, time: Taken::Drawn { cost, cold } }))
-            }
-            Act::Constant { party, stage, ns } => {
-                Some((party, Piece { stage, time: Taken::Always { ns } }))
-            }
-            Act::Pause { party, ns } => {
-                Some((party, Piece { stage: Stage::Idle, time: Taken::Paused { ns } }))
-            }
-            _ => None,
-        };
         let mut joined = Vec::with_capacity(acts.len());
-        let party_of = |act: &Act| piece(act).map(|(party, _)| party);
-        for group in acts.chunk_by(|a, b| party_of(a).is_some() && party_of(a) == party_of(b)) {
-            let Some(party) = party_of(&group[0]) else {
+        let party_of = |act: &Act| act.piece().map(|(party, _)| party);
+        let go_together = |a: &Act, b: &Act| {
+            (party_of(a).is_some() && party_of(a) == party_of(b)) || (a.is_bound() && b.is_bound())
+        };
+        for group in acts.chunk_by(go_together) {
+            if let Some(party) = party_of(&group[0]) {
+                let pieces = group.iter().filter_map(Act::piece).map(|(_, piece)| piece);
+                let run = number(&mut self.runs, pieces.collect());
+                joined.push(Act::Compute { party, run });
+            } else if group[0].is_bound() {
+                joined.push(Act::Spans { spans: number(&mut self.spans, bounds(group)) });
+            } else {
                 joined.extend_from_slice(group);
-                continue;
-            };
-            let run: Box<[Piece]> =
-                group.iter().filter_map(piece).map(|(_, piece)| piece).collect();
-            let known = self.runs.iter().position(|other| *other == run);
-            let run = known.unwrap_or_else(|| {
-                self.runs.push(run);
-                self.runs.len() - 1
-            });
-            joined.push(Act::Compute { party, run: run as u32 });
+            }
         }
         joined
     }
@@ -204,7 +203,58 @@ impl Ways {
     }
 }
 
+/// The number of something among all that are known, of which it is one from now on.
+fn number<T: PartialEq>(known: &mut Vec<Box<[T]>>, wanted: Box<[T]>) -> u32 {
+    let found = known.iter().position(|other| *other == wanted);
+    let number = found.unwrap_or_else(|| {
+        known.push(wanted);
+        known.len() - 1
+    });
+    number as u32
+}
+
+/// Bounds on spans, one of each.
+fn bounds(acts: &[Act]) -> Box<[Span]> {
+    let mut spans: Vec<Span> = Vec::new();
+    for act in acts {
+        let (Act::Least { since, .. } | Act::Most { since, .. }) = *act else { continue };
+        let known = spans.iter().position(|span| span.from == since);
+        let at = known.unwrap_or_else(|| {
+            spans.push(Span { from: since, least: 0, most: u64::MAX });
+            spans.len() - 1
+        });
+        let span = &mut spans[at];
+        match *act {
+            Act::Least { ns, .. } => span.least = span.least.max(ns),
+            Act::Most { ns, .. } => span.most = span.most.min(ns),
+            _ => {}
+        }
+    }
+    spans.into()
+}
+
 impl Act {
+    /// A piece of a party's processing.
+    fn piece(&self) -> Option<(u8, Piece)> {
+        match *self {
+            Act::Draw { party, cold, stage, cost } => {
+                Some((party, Piece { stage, time: Taken::Drawn { cost, cold } }))
+            }
+            Act::Constant { party, stage, ns } => {
+                Some((party, Piece { stage, time: Taken::Always { ns } }))
+            }
+            Act::Pause { party, ns } => {
+                Some((party, Piece { stage: Stage::Idle, time: Taken::Paused { ns } }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it bounds a span.
+    fn is_bound(&self) -> bool {
+        matches!(self, Act::Least { .. } | Act::Most { .. })
+    }
+
     /// Whether something else may happen in its place.
     fn decides(&self) -> bool {
         use Act::{IsBehind, IsCold, IsDue};

@@ -88,10 +88,17 @@ impl<'a> Turn<'a> {
     }
 
     /// Notes what is done, where the trial may be one that others repeat.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn tape(&mut self, act: impl FnOnce() -> Act) {
+        if self.world.tape.is_some() {
+            self.put_on_tape(act());
+        }
+    }
+
+    #[cold]
+    fn put_on_tape(&mut self, act: Act) {
         if let Some(tape) = &mut self.world.tape {
-            tape.push(act());
+            tape.push(act);
         }
     }
 
