@@ -152,10 +152,8 @@ impl Law {
                 Law::Constant(first.0 + offset)
             }
             _ => {
-                let step = |pair: &[Nanos]| Step {
-                    low: pair[0].0 + offset,
-                    width: pair[1].0 - pair[0].0,
-                };
+                let step =
+                    |pair: &[Nanos]| Step { low: pair[0].0 + offset, width: pair[1].0 - pair[0].0 };
                 Law::Quantiles(quantiles.windows(2).map(step).collect())
             }
         }

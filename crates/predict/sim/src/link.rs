@@ -283,7 +283,7 @@ impl Path {
 
     /// Takes a packet of so many bytes that is sent now: when it arrives, and what it goes through;
     /// `None` if it is lost. One that arrives is then put on its way by [`Path::insert`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn carry(
         &mut self,
         model: &PathModel,
