@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -354,6 +355,31 @@ def test_the_form_of_system_calls_is_that_of_all_runs_without_delay() -> None:
     quartiles = np.interp((0.25, 0.75), np.linspace(0, 1, len(law.quantiles_ns)), law.quantiles_ns)
     # A normal law's quartiles are 0.674 deviations from its median.
     assert quartiles == pytest.approx((0.933, 1.067), abs=0.02)
+
+
+@pytest.mark.parametrize(("contended", "again"), [({3, 7}, 2), (range(1_000), 14)])
+def test_runs_beside_other_work_are_made_again(
+    contended: Container[int], again: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = itertools.count()
+
+    def run(_bench: object, _case: Cell, trials: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        share = 0.4 if next(made) in contended else 0.01
+        column = [share] * trials
+        return {"ns": column}, {"processor_shares": {"others": share, "stolen": 0.0}}
+
+    monkeypatch.setattr(loopback, "_run", run)
+    monkeypatch.setattr(loopback, "Bench", lambda _: contextlib.nullcontext())
+    text = loopback.study_text(40, https.SETTINGS, https.VARIED)
+    cells = parse(text, profile_of(variants.everything()))
+    said: list[str] = []
+    found = loopback.run_all([cells], 40, said.append, {"time": "ns"}, 2, https.is_calibrated_on)
+    assert len(found.shares) == 2 * 14, "each cell twice"
+    assert found.rejections == again == sum("made again" in line for line in said)
+    assert all(values.size == 40 for values in found.times_ns.values())
+    # Where the machine was quiet in the end, nothing of what was contended is left.
+    quiet = all(share.taken < 0.05 for share in found.shares)
+    assert quiet == (again == 2)
 
 
 def test_missing_rights_stop_before_timing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
