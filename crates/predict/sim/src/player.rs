@@ -143,13 +143,12 @@ impl Player {
         let role = model.programs.parties[usize::from(party)].role;
         let account = &mut self.parties[usize::from(party)];
         let World { streams, places, .. } = world;
+        let stream = &mut streams[role as usize];
         for piece in run {
             let ns = match piece.time {
-                Taken::Drawn { cost, cold } => model.programs.costs[cost as usize].draw(
-                    cold,
-                    &mut streams[role as usize],
-                    places,
-                ),
+                Taken::Drawn { cost, cold } => {
+                    model.programs.costs[cost as usize].draw(cold, stream, places)
+                }
                 Taken::Always { ns } => ns,
                 Taken::Paused { ns } => {
                     account.spend(piece.stage, ns);
