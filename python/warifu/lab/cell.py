@@ -125,7 +125,7 @@ class Bench(processes.Stoppable):
             used.end(running)
             # Judged before the client's output is opened.
             shares = watch.shares()
-            rate, work_s = self.rate(cell), setup.work_s
+            rate = self.rate(cell)
             busy = used.busy(part.trials, rate, cell.has_memory)
             self.rates.learn(cell, used.server_ns, used.client_ns, part.trials)
             report = link.accepted_report()
@@ -139,7 +139,6 @@ class Bench(processes.Stoppable):
                 "sitting": self._sitting,
                 "start_late_ns": max((one.late_ns for one in trials.connections), default=None),
                 "rate_per_second": rate,
-                "kept_clear_ms": round(work_s * 1e3, 3),
                 "alone": cell.has_memory,
                 "server_cpu_ns": used.server_ns,
                 "client_cpu_ns": used.client_ns,

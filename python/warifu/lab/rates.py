@@ -4,7 +4,8 @@
 A case is one connection with both ends to itself, and so is its prediction. In the lab many follow
 one another, and one that finds the server busy with another waits for it, which is no property of
 the case. So the rate is set by what a connection takes of the server's processor: measured in a
-short pilot, of which nothing but that is kept, and then in each part.
+short pilot, of which nothing but that is kept, and then in each part. What it takes of both
+processors says for how long others keep clear of it.
 """
 
 from __future__ import annotations

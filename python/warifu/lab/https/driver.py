@@ -151,7 +151,10 @@ class _Running:
 
     def record(self) -> dict[str, Any]:
         setup, tcp = self._setup, https_of(self._setup.cell).tcp
+        # Connections that come one after the other, or never overlap, have none to keep clear of.
+        alone = setup.cell.has_memory or self._card is not None or setup.cell.rtt_ns == 0
         return {
+            "kept_clear_ms": None if alone else round(setup.work_s * 1e3, 3),
             "segments_retransmitted": {
                 "client": workplace.retransmitted(setup.client_namespace),
                 "server": workplace.retransmitted(setup.server_namespace),

@@ -25,9 +25,9 @@ CONFIG is one JSON object:
   path             of the GET request (\"/\")
   sessions         how many are got beforehand for variants that resume (16)
   alone            the next begins a pause after the one before has ended (false)
-  round_trip_s     connections begin such that none computes while another does, which each does once
-                   in so long (0: whenever they are due)
-  work_s           for how long each does (0)
+  round_trip_s     the link's: no connection begins where another computes, once in so long (0:
+                   each begins when it is due)
+  work_s           for how long a connection computes (0)
 stack (certificates are the PKI's, TCP is the kernel's but for nagle):
   {\"protocol\": \"https\",
    \"tls\": {\"version\": \"1.3\", \"session\": \"full\", \"authentication\": \"mutual\",

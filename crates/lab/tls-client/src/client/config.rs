@@ -121,15 +121,18 @@ impl Config {
 
     /// When its connections begin.
     pub(super) fn pace(&self) -> Pace {
+        let alone = self.alone || self.key_store.is_some();
+        let clear = Clear { round_trip_s: self.round_trip_s, work_s: self.work_s };
         Pace {
             trials: self.trials,
             concurrent: 1,
             rate_per_second: self.rate_per_second,
             spread: self.spread,
             timeout_s: self.timeout_s,
-            alone: self.alone || self.key_store.is_some(),
+            alone,
             seed: self.seed,
-            clear: Some(Clear { round_trip_s: self.round_trip_s, work_s: self.work_s }),
+            // One alone meets no other.
+            clear: (!alone).then_some(clear),
         }
     }
 
