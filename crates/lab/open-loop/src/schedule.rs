@@ -203,6 +203,7 @@ mod tests {
     /// The share of trials that are at work together with one under way, and when each began, s
     /// after the first. Each takes `lasts` round trips, and ends at once where nothing is due.
     fn together(pace: &Pace, lasts: f64) -> (f64, Vec<f64>) {
+        // A little less than is kept clear of below.
         const WORK: f64 = 0.004;
         let round_trip = pace.clear.unwrap().round_trip_s;
         let lasts = Duration::from_secs_f64(lasts * round_trip);
