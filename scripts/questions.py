@@ -113,14 +113,37 @@ QUESTIONS = (
 )
 
 
+#: `warifu` on a machine that was never calibrated: the first argument is the folder of profiles.
+_WARIFU = """
+import sys
+from pathlib import Path
+from warifu import study
+from warifu.cli import main
+shipped = Path(sys.argv.pop(1))
+study.shipped_folders = lambda: [shipped]
+sys.exit(main())
+"""
+
+
+def _profiles_alone(place: Path) -> Path:
+    """A folder in ``place`` with the shipped profiles: a clone keeps this machine's own beside
+    them."""
+    shipped, alone = ROOT / "profiles", place / ".shipped"
+    for file in shipped.rglob("*.toml"):
+        target = alone / file.relative_to(shipped)
+        if file.stem != "this-host":
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.symlink_to(file)
+    return alone.resolve()
+
+
 def answer(question: Question, folder: Path) -> tuple[str, int]:
-    """What the command prints, and its exit code."""
-    beside = Path(sys.executable).parent
-    environment = os.environ | {"PATH": f"{beside}{os.pathsep}{os.environ['PATH']}"}
-    environment |= {"TZ": "UTC", "NO_COLOR": "1"}
+    """What the command prints in ``folder``, and its exit code."""
+    environment = os.environ | {"TZ": "UTC", "NO_COLOR": "1"}
+    program = [sys.executable, "-c", _WARIFU, str(_profiles_alone(folder))]
     for command in (*question.before, question.command):
         done = subprocess.run(
-            shlex.split(command),
+            program + shlex.split(command)[1:],
             cwd=folder, env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
         if done.returncode not in (0, 1):
