@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What `scripts/accuracy` asks: where a run's tables belong, and whether a calibration is fit."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from support.paths import ROOT
+
+
+def _script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(
+        f"accuracy_{name}", ROOT / "studies" / "accuracy" / f"{name}.py"
+    )
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+archive, calibration = _script("archive"), _script("calibration")
+
+
+def test_a_second_run_of_a_day_has_a_folder_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "__file__", str(tmp_path / "archive.py"))
+    measured = {"started": "2026-11-28T09:00:00Z", "run_id": "first"}
+    monkeypatch.setattr(archive, "read_manifest", lambda _: measured)
+
+    def place() -> str:
+        return str(archive.place(Path("results"), "lossy").name)
+
+    def keep(folder: str) -> None:
+        (tmp_path / folder).mkdir()
+        kept = {"run_ids": {"measured": measured["run_id"]}}
+        (tmp_path / folder / "lossy.run.json").write_text(json.dumps(kept))
+
+    assert place() == "2026-11-28"
+    keep("2026-11-28")
+    assert place() == "2026-11-28"
+    measured["run_id"] = "second"
+    assert place() == "2026-11-28-2"
+    keep("2026-11-28-2")
+    measured["run_id"] = "third"
+    assert place() == "2026-11-28-3"
+    # Another study of that day has none in any.
+    assert archive.place(Path("results"), "loss-free").name == "2026-11-28"
+
+
+def test_a_folder_without_a_measurement_has_no_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert archive.main(["--place", str(tmp_path), "lossy"]) == 1
+    assert "is not a results folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ('{"details": {"warnings": []}}', 0, ""),
+        ('{"details": {"warnings": ["other work took 97%"]}}', 1, "other work took 97%"),
+        ("{}", 2, "no record of a calibration"),
+        ("[]", 2, "no record of a calibration"),
+        ("no JSON", 2, "Expecting value"),
+    ],
+)
+def test_a_doubtful_calibration_is_refused(
+    text: str, code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = tmp_path / "this-host.calibration.json"
+    record.write_text(text)
+    assert calibration.main([str(record)]) == code
+    err = capsys.readouterr().err
+    assert said in err and len(err.splitlines()) <= 1
+    assert calibration.main([str(tmp_path / "none.json")]) == 2
