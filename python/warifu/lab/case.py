@@ -18,7 +18,17 @@ SOFTWARE = "software"
 """The key-store profile of a key in memory."""
 
 MAX_TRIALS_A_PART = 1_000
-"""Trials after which a cell's progress is kept."""
+"""Trials after which a cell's progress is kept, at most."""
+
+PARTS = 10
+"""Parts of a cell that has the trials for them: how they differ says how sure a result is, since a
+machine's speed drifts between them (`warifu.compare.blocks`)."""
+
+LEAST_PARTS = 5
+"""Fewer say nothing of how parts differ, and are not made for that."""
+
+TRIALS_OF_A_PART = 200
+"""Trials of each of them, at least."""
 
 PART_SECONDS = 240
 """Time after which a slow cell's progress is kept, about: connections that come one after the other
@@ -153,10 +163,13 @@ def parts_of(trials: int, most: int = MAX_TRIALS_A_PART) -> list[int]:
     """Splits a cell's trials into parts, each a unit of progress, as even as can be.
 
     >>> parts_of(2500)
-    [834, 833, 833]
+    [250, 250, 250, 250, 250, 250, 250, 250, 250, 250]
+    >>> parts_of(999)
+    [999]
     """
     if trials <= 0:
         return []
-    count = -(-trials // most)
+    apart = min(PARTS, trials // TRIALS_OF_A_PART)
+    count = max(-(-trials // most), apart if apart >= LEAST_PARTS else 1)
     base, extra = divmod(trials, count)
     return [base + (index < extra) for index in range(count)]
