@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from support.paths import ROOT
 from warifu import study
-from warifu.calibrate import loopback, profile, speed
+from warifu.calibrate import profile, speed
 from warifu.calibrate.https import HttpsPart
 from warifu.calibrate.part import Draft
 from warifu.calibrate.profile import Entry, Law, Speed, whatever
@@ -206,12 +206,6 @@ def test_profile_with_speed_reads_back() -> None:
     figures = made.study(STUDY.format(seed=1, trials=10)).inputs(0)
     (one,) = [figure for figure in figures if figure["name"] == "this-host speed.connection"]
     assert one["value"] == "median 1.000, nine in ten from 0.910 to 1.360"
-
-
-def test_loopback_keeps_parts_apart() -> None:
-    runs = loopback.Loopback({}, 0)
-    assert runs.parts_ns == {}
-    assert runs.cells == ()
 
 
 def _mean(quantiles: Sequence[float]) -> float:

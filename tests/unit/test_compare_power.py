@@ -297,6 +297,25 @@ def test_a_quantile_at_a_gap_is_at_a_jump_and_one_beside_it_is_not() -> None:
     assert jumps.reach(ours, 0.95, 0.01) > 900e6
 
 
+def test_the_last_connections_of_a_tail_are_at_no_jump() -> None:
+    rng = np.random.default_rng(12)
+    for n, p, rank_error in ((2_000, 0.95, 0.02), (2_000, 0.99, 0.009), (10_000, 0.99, 0.004)):
+        for _ in range(50):
+            ours, theirs = (Distribution.of(3e6 + rng.gamma(2.0, 0.4e6, n)) for _ in range(2))
+            assert jumps.jump(ours, theirs, p, rank_error, 0.02e6) is None
+
+
+def test_a_jump_of_microseconds_is_asked_for_inside_of_it() -> None:
+    """A deadline rounded to 1 ms would be 0, which nothing meets in either half."""
+    rng = np.random.default_rng(13)
+    near, late = rng.normal(80e3, 2e3, 9_500), rng.normal(240e3, 2e3, 500)
+    ours, theirs = (Distribution.of(np.concatenate([near, late]) + off) for off in (0.0, 1e3))
+    found = jumps.jump(ours, theirs, 0.95, 0.01, 4e3)
+    assert found is not None
+    assert 100e3 < found < 220e3
+    assert found == 200e3, "as few digits as will do"
+
+
 def test_parts_of_a_measurement_are_its_blocks_from_five_on() -> None:
     four, five = np.arange(400) // 100, np.arange(500) // 100
     assert not Blocks.of_parts(four, 400).are_parts

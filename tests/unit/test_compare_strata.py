@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Strata and null models of a study, held-out cells, and cells beside which others worked."""
+"""Strata and null models of a study, held-out cells, and conditions that keep from judging."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from support.synthetic import Cell, Half, change_manifest
+from warifu.compare.case import sittings_ns
 from warifu.compare.comparison import CaseComparison, Comparison
 from warifu.compare.gates import Verdict
 from warifu.compare.join import compare, compare_folder
@@ -161,6 +162,58 @@ def test_a_cell_that_calibrated_the_prediction_is_not_judged(tmp_path: Path) -> 
     assert f"Not judged: was calibrated on this cell ({free.label})." in notes
 
 
+@pytest.mark.parametrize(
+    ("change", "judged"),
+    [
+        ({}, False),
+        ({"protocol": "coap"}, True),
+        ({"rtt": 20_000_000}, True),
+        ({"session": "resumed"}, True),
+        ({"group": "x25519"}, True),
+    ],
+)
+def test_a_case_of_a_calibrated_cell_is_not_judged(
+    tmp_path: Path, change: dict[str, object], judged: bool
+) -> None:
+    """Other losses, bodies or links make another case, but not another cell."""
+    for half, seed in (("predicted", 1), ("measured", 2)):
+        Half(half, [FREE, LOSSY], 4_000, seed=seed).write(tmp_path)
+    predicted = Results.open(tmp_path / "predicted")
+    known = {"case_id": "0", "protocol": "https", "rtt": 60_000_000, "tls": "1.3"}
+    predicted.manifest["calibration_cases"] = [known | {"session": "full"} | change]
+    for case in compare(predicted, Results.open(tmp_path / "measured")).cases:
+        assert (case.not_judged == "") == judged
+
+
+@pytest.mark.parametrize(
+    ("server", "more", "judged"),
+    [(0.054, {}, True), (0.06, {}, False), (0.06, {"alone": True}, True)],
+)
+def test_a_cell_whose_connections_waited_for_each_other_is_not_judged(
+    tmp_path: Path, server: float, more: dict[str, object], judged: bool
+) -> None:
+    busy = {"client": 0.02, "server": server}
+    (case,) = compared(tmp_path, FREE, 4_000, busy=busy, **more).cases
+    assert (case.verdict is not None) == judged
+    assert case.not_judged == (
+        ""
+        if judged
+        else "the server was busy for 6.0 % of the time, 5 % are allowed: connections waited for "
+        "each other"
+    )
+
+
+def test_one_part_beside_which_others_worked_is_enough(tmp_path: Path) -> None:
+    cells = {FREE.case_id: {"trials": 4_000, "parts": [
+        {**one, "processor_shares": {"others": 0.3 if at == 3 else 0.001, "stolen": 0.0}}
+        for at, one in enumerate(parts(10, 4_000))
+    ]}}  # fmt: skip
+    Half("measured", [FREE], 4_000, 2, manifest={"cells": cells}).write(tmp_path)
+    Half("predicted", [FREE], 20_000, seed=1).write(tmp_path)
+    (case,) = compare_folder(tmp_path).cases
+    assert case.not_judged == "other work took 30.0 % of the processors, 5 % are allowed"
+
+
 @pytest.mark.parametrize(("others", "judged"), [(0.04, True), (0.06, False)])
 def test_a_cell_beside_which_others_worked_is_not_judged(
     tmp_path: Path, others: float, judged: bool
@@ -205,6 +258,41 @@ def test_two_sittings_of_a_cell_widen_the_gate_of_the_spread(tmp_path: Path) -> 
     assert row.gate == "what two sittings differ by"
     assert row.width is not None
     assert row.width > 0.3 * row.measured
+
+
+def test_sittings_that_differ_by_chance_alone_widen_no_gate() -> None:
+    """Each sitting draws of one law; the difference of two is the trials' own noise."""
+    rng = np.random.default_rng(21)
+    part, sitting = np.arange(4_000) // 400, np.arange(4_000) // 2_000
+    same = []
+    for _ in range(60):
+        values = 180e6 + rng.gamma(2.0, 0.5e6, 4_000)
+        same.append(sittings_ns(sitting, part, values)["p95"])
+        # A sitting that was cut short tells nothing.
+        short = (np.arange(4_000) >= 3_700).astype(np.int64)
+        assert sittings_ns(short, part, values) == {"p95": 0.0, "p99": 0.0}
+    # 15 % of the distance is some 0.27 ms.
+    assert float(np.median(same)) < 0.05e6
+    wider = [
+        sittings_ns(sitting, part, 180e6 + rng.gamma(2.0, 0.5e6, 4_000) * (1.0 + sitting))["p95"]
+        for _ in range(20)
+    ]
+    assert 1.2e6 < float(np.median(wider)) < 2.4e6
+
+
+def test_rare_strata_that_are_predicted_never_to_occur_are_judged(tmp_path: Path) -> None:
+    """One in a hundred measured connections lost its SYN; the prediction knows of none."""
+    path = Half("predicted", [LOSSY], 100_000, seed=1).write(tmp_path)
+    seal(path, strata_json(Results.open(path), LOSSY.case_id))
+    folder = measured(tmp_path, LOSSY, 10_000)
+    (file,) = (folder / "observations").iterdir()
+    lost = (pl.col("metric") == "tcp.syn_timeouts") & (pl.col("trial") % 100 == 0)
+    value = pl.when(lost).then(1.0).otherwise(pl.col("value"))
+    pl.read_parquet(file).with_columns(value.alias("value")).write_parquet(file)
+    row = compare_folder(tmp_path).cases[0].row("share: all others")
+    assert row is not None
+    assert row.measured == pytest.approx(0.01)
+    assert (row.predicted, row.verdict) == (0.0, Verdict.FAIL)
 
 
 def test_an_archive_keeps_what_the_gates_need(tmp_path: Path) -> None:

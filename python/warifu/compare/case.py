@@ -7,8 +7,10 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warifu.compare import null_models, stats, strata
 from warifu.compare.blocks import LEAST_PARTS, Blocks, Ints, quantile
@@ -17,8 +19,16 @@ from warifu.compare.conditions import conditions, why_not_judged
 from warifu.compare.exact import Bytes, compare_bytes
 from warifu.compare.gates import SPREADS, Gate, Verdict, gates_for, worst
 from warifu.compare.replay import replayed
-from warifu.compare.rows import Halves, Row, mean_row, quantile_rows, responses_row, spread_row
-from warifu.results import Distribution, Results
+from warifu.compare.rows import (
+    Halves,
+    Row,
+    mean_row,
+    quantile_rows,
+    responses_row,
+    spread_row,
+    tells,
+)
+from warifu.results import Distribution, Floats, Results
 from warifu.results.replay import ReplayOfCase
 from warifu.results.trials import Trials
 
@@ -151,21 +161,40 @@ def _computing_share(predicted: Results, case_id: str, theirs: Distribution) -> 
     return min(1.0, models.null_models.computing_ns / median)
 
 
+def sittings_ns(of: Ints, part: Ints, values: Floats) -> dict[str, float]:
+    """By how much a quantile's distance from the median differs between two sittings, ns, beyond
+    what trials differ by: sqrt(2) standard deviations between sittings. ``of`` is the sitting of
+    each trial and ``part`` its part. 0 where not two sittings have the parts to tell their own
+    errors, and the trials."""
+    found = {}
+    for name in SPREADS:
+        p = _quantile_of(name)
+        distances, squares = [], []
+        for sitting in np.unique(of):
+            of_it = values[of == sitting]
+            blocks = Blocks.of_parts(part[of == sitting], of_it.size)
+            if not (blocks.are_parts and tells(p, of_it.size)):
+                continue
+            error = blocks.jackknife(partial(_distance, of_it, p))
+            distances.append(_distance(of_it, p, np.ones(of_it.size, dtype=np.bool_)))
+            squares.append(error.of**2)
+        found[name] = 0.0
+        if len(distances) >= 2 and np.isfinite([*distances, *squares]).all():
+            between = float(np.var(distances, ddof=1)) - float(np.mean(squares))
+            found[name] = math.sqrt(max(0.0, 2.0 * between))
+    return found
+
+
+def _distance(values: Floats, p: float, kept: NDArray[np.bool_]) -> float:
+    return quantile(values[kept], p) - quantile(values[kept], 0.5)
+
+
 def _sittings_ns(measured: Results, case_id: str, trials: Trials) -> dict[str, float]:
-    """By how much a quantile's distance from the median differs between the sittings of a case; 0
-    of one sitting."""
     parts = measured.parts(case_id)
     if trials.part is None or len({part.sitting for part in parts}) < 2:
         return dict.fromkeys(SPREADS, 0.0)
     of = np.array([part.sitting for part in parts])[trials.part]
-    found = {}
-    for name in SPREADS:
-        each = [
-            quantile(values, _quantile_of(name)) - quantile(values, 0.5)
-            for values in (trials.values[of == sitting] for sitting in np.unique(of))
-        ]
-        found[name] = max(each) - min(each) if all(map(math.isfinite, each)) else 0.0
-    return found
+    return sittings_ns(of, trials.part, trials.values)
 
 
 def _strata_rows(

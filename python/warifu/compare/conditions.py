@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from warifu.results import Results
-from warifu.results.parts import Part, rejected_parts
+from warifu.results.parts import SERVER_BUSY_MAX, SERVER_BUSY_TOLERANCE, rejected_parts
 
 #: Why a case that calibrated its prediction is not judged.
 CALIBRATED_ON = "was calibrated on this cell"
+#: What of an HTTPS case a calibration knows, beside its protocol and RTT: a case with the same ones
+#: is the same cell, whatever else differs (crates/core/model/src/profile/calibration_case.rs).
+_CELL = ("tls", "session", "authentication", "group", "certificate")
 
 
 @dataclass(frozen=True)
@@ -21,12 +25,14 @@ class Conditions:
     sittings: int = 0
     #: Parts that were rejected before their results were seen, and measured again.
     rejected: int = 0
-    #: Shares of all processors that others took: the mean of its parts, and what is allowed; None
-    #: where it was not recorded.
+    #: Shares of all processors that others took: of the part in which it was most, and what is
+    #: allowed; None where it was not recorded.
     others: float | None = None
     others_max: float | None = None
     #: The share of the time for which the server was busy, of its busiest part.
     server_busy: float | None = None
+    #: The same of parts in which connections could meet at it; None where it was not recorded.
+    server_busy_with_others: float | None = None
     #: By how much the latest trial of any part began after its time, ns.
     start_late_ns: float | None = None
 
@@ -39,31 +45,52 @@ def conditions(measured: Results, case_id: str) -> Conditions:
         parts=len(parts),
         sittings=len({part.sitting for part in parts}),
         rejected=rejected_parts(measured.manifest, case_id),
-        others=_others(recorded),
+        others=_most(part.others for part in recorded),
         others_max=min((part.others_max for part in recorded), default=None),
         server_busy=_most(part.server_busy for part in parts),
+        server_busy_with_others=_most(part.server_busy for part in parts if part.is_paced),
         start_late_ns=_most(part.start_late_ns for part in parts),
     )
 
 
 def why_not_judged(predicted: Results, case_id: str, found: Conditions) -> str:
     """Why no gate of a case is judged; empty where they are."""
-    if case_id in (predicted.manifest.get("calibration_case_ids") or []):
+    if _is_calibrated(predicted.manifest, predicted.cases[case_id], case_id):
         return CALIBRATED_ON
     took, allowed = found.others, found.others_max
-    if took is None or allowed is None or took <= allowed:
-        return ""
-    said = f"other work took {took:.1%} of the processors, {allowed:.0%} are allowed"
-    return said.replace("%", " %")
+    if took is not None and allowed is not None and took > allowed:
+        return (
+            f"other work took {took * 100:.1f} % of the processors, {allowed * 100:.0f} % are "
+            "allowed"
+        )
+    busy = found.server_busy_with_others
+    # Before its samples a participant of DDS discovers the others, which keeps it busy.
+    paced = predicted.cases[case_id].get("protocol") != "dds"
+    if paced and busy is not None and busy > SERVER_BUSY_MAX + SERVER_BUSY_TOLERANCE:
+        return (
+            f"the server was busy for {busy * 100:.1f} % of the time, {SERVER_BUSY_MAX * 100:.0f} "
+            "% are allowed: connections waited for each other"
+        )
+    return ""
+
+
+def _is_calibrated(manifest: Mapping[str, Any], case: Mapping[str, object], case_id: str) -> bool:
+    """Whether the prediction knows the cell that a case, by its columns, is of."""
+    if case_id in (manifest.get("calibration_case_ids") or []):
+        return True
+    known = manifest.get("calibration_cases") or []
+    return any(_is_cell(one, case) for one in known if isinstance(one, dict))
+
+
+def _is_cell(known: Mapping[str, object], case: Mapping[str, object]) -> bool:
+    """Whether a case is of a known cell of HTTPS; of other protocols a cell is one case. A choice
+    that a cell does not name has no part in its handshake."""
+    if known.get("protocol") != "https" or case.get("protocol") != "https":
+        return False
+    if known.get("rtt") != case.get("rtt_ns") or "tls" not in known:
+        return False
+    return all(known[name] == case.get(name) for name in _CELL if name in known)
 
 
 def _most(values: Iterable[float | None]) -> float | None:
     return max((one for one in values if one is not None), default=None)
-
-
-def _others(parts: Sequence[Part]) -> float | None:
-    """The mean share over the trials of parts."""
-    trials = sum(part.trials for part in parts)
-    if not trials:
-        return None
-    return sum((part.others or 0.0) * part.trials for part in parts) / trials

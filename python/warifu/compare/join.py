@@ -42,7 +42,8 @@ def compare(
 ) -> Comparison:
     """Joins two halves by case, and what was replayed of them.
 
-    Raises CompareError where that would be dishonest.
+    Raises CompareError where a half is not the one that is asked for, where the prediction was
+    calibrated on the measured run, and where no case is in both.
     """
     refuse(predicted, measured)
     shared = [case_id for case_id in predicted.cases if case_id in measured.cases]
@@ -71,7 +72,7 @@ def compare(
         halves_finished=max(
             str(half.manifest.get("finished") or "~") for half in (predicted, measured)
         ),
-        registered=was_before(predicted.manifest, measured.manifest),
+        registered=was_before(predicted.path, measured.manifest),
         predictor=_predictor(predicted.manifest),
         interrupted=interruptions(predicted, measured),
         warnings=[str(one) for one in measured.manifest.get("warnings") or []],

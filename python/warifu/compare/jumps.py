@@ -14,8 +14,11 @@ import numpy as np
 
 from warifu.results import Distribution
 
-#: Of the measured connections so many of those that the rank's error spans may lie inside.
+#: Of the connections that the rank's error spans so many may lie in the middle of a gap.
 _INSIDE = 0.1
+#: The share of the way between the quantiles of the ranks around it that is a gap's, at least, and
+#: the connections that end beyond it among those ranks.
+_OF_THE_WAY, _LEAST_BEYOND = 1.0 / 3.0, 5
 
 
 def reach(distribution: Distribution, p: float, rank_error: float) -> float:
@@ -46,19 +49,46 @@ def widest_rank_error(distribution: Distribution, p: float, width: float) -> flo
 def jump(
     ours: Distribution, theirs: Distribution, p: float, rank_error: float, width: float
 ) -> float | None:
-    """The middle of the widest gap that the rank of the ``p`` quantile may fall on either side of,
-    ns; None where no gap is wider than ``width``, and where it is none of both halves."""
+    """A time, ns, in the gap that the rank of the ``p`` quantile may fall on either side of; None
+    where it is at none.
+
+    A gap is wider than ``width``, and no connection of either half ends in its middle. It is a
+    third of the way between the quantiles of the ranks around it or more, and connections end
+    beyond it that are among those: the last ones of a tail are far apart, and at no timer's edge.
+    """
     if not math.isfinite(rank_error) or ours.values.size < 2:
         return None
     shares = np.cumsum(ours.weights)[:-1] / ours.n
     near = (shares >= p - rank_error) & (shares <= p + rank_error)
     gaps = np.where(near, np.diff(ours.values), 0.0)
     at = int(gaps.argmax())
-    if gaps[at] <= width:
-        return None
     low, high = float(ours.values[at]), float(ours.values[at + 1])
-    quarter = (high - low) / 4.0
-    inside = theirs.cdf(np.array([low + quarter, high - quarter]))
-    if inside[1] - inside[0] > _INSIDE * rank_error:
+    if high - low <= width:
         return None
-    return round((low + high) / 2.0 / 1e6) * 1e6
+    if not all(_has_gap(half, low, high, rank_error) for half in (ours, theirs)):
+        return None
+    return _within(low, high)
+
+
+def _has_gap(half: Distribution, low: float, high: float, rank_error: float) -> bool:
+    """Whether no connection of a half ends in the middle of a gap that is none between the last of
+    a tail: it is enough of the way between the quantiles of the ranks around it, and enough
+    connections end beyond it."""
+    quarter = (high - low) / 4.0
+    below, above = half.cdf(np.array([low + quarter, high - quarter]))
+    if above - below > _INSIDE * rank_error:
+        return False
+    last = min(above + rank_error, half.completed / half.n)
+    way = half.quantile(last) - half.quantile(max(0.0, below - rank_error))
+    draws = math.inf if half.exact else half.independent
+    return high - low >= _OF_THE_WAY * way and (last - above) * draws >= _LEAST_BEYOND
+
+
+def _within(low: float, high: float) -> float:
+    """The middle, with as few digits as keep it in the middle half."""
+    middle, quarter = (low + high) / 2.0, (high - low) / 4.0
+    for digits in range(16):
+        rounded = float(f"{middle:.{digits}e}")
+        if abs(rounded - middle) <= quarter:
+            return rounded
+    return middle

@@ -16,15 +16,16 @@ import numpy as np
 
 from warifu.compare import jumps
 from warifu.compare.blocks import Blocks, quantile
-from warifu.compare.gates import REPLAY_MEAN, REPLAY_P50, REPLAY_P95, REPLAY_SEQUENCES, judge
+from warifu.compare.gates import REPLAY_MEAN, REPLAY_P50, REPLAY_P95, REPLAY_SEQUENCES
 from warifu.compare.power import Error, student, trials_that_decide
-from warifu.compare.rows import Row, judged, share_error
+from warifu.compare.rows import Row, judged, share_error, tells
 from warifu.compare.stats import Interval, share_interval
 from warifu.results import Distribution, Floats, duration
 from warifu.results.replay import ReplayOfCase
 
-#: Trials from which a share of 4 % is told from one of 2 % in 95 % of runs.
-_LEAST_SEQUENCES = 700
+#: Independent pairs from which a share of 4 % is told from one of 2 % in 95 % of runs: by the
+#: interval of Clopper and Pearson.
+_LEAST_SEQUENCES = 1_050
 #: Paired shares at a jump, absolute.
 _SHARE_AT_JUMP = 0.01
 
@@ -40,7 +41,8 @@ class Replayed:
 
 
 def replayed(metric: str, of: ReplayOfCase, computing_share: float) -> Replayed:
-    """The gates on a case's pairs; none is left out."""
+    """The gates on a case's pairs, of which none is left out; a measured connection that failed has
+    no time, and is of none."""
     measured = of.measured_ns
     if not measured.size:
         return Replayed([], 0, 0)
@@ -111,7 +113,8 @@ def _p95_row(metric: str, ours: Floats, measured: Floats, blocks: Blocks) -> Row
         metric, "replayed: p95", *values, difference, error.interval(difference),
         gate=REPLAY_P95.text(),
     )  # fmt: skip
-    return judged(row, width, error.needs, trials_that_decide(error.needs, width, ours.size))
+    needed = trials_that_decide(error.needs, width, ours.size)
+    return judged(row, width, error.needs, needed, may_fail=tells(0.95, ours.size))
 
 
 def _paired_share_row(
@@ -136,14 +139,16 @@ def _sequence_row(metric: str, same: np.ndarray, blocks: Blocks) -> Row:
     n, others = same.size, float((~same).sum())
     share = others / n
     interval = share_interval(others, n)
+    needs, needed = (math.inf if n < _LEAST_SEQUENCES else 0.0), _LEAST_SEQUENCES
     if blocks.are_parts:
         # Parts may differ: a part in which the machine was slow has more of them.
-        wider = blocks.error_of_mean((~same).astype(np.float64)).interval(share)
+        error = blocks.error_of_mean((~same).astype(np.float64))
+        wider = error.interval(share)
         interval = Interval(max(0.0, min(interval.low, wider.low)), max(interval.high, wider.high))
+        needs = max(needs, error.needs)
+        needed = max(needed, trials_that_decide(error.needs, REPLAY_SEQUENCES, n) or 0)
     row = Row(
         metric, "replayed: other retransmissions", share, 0.0, share, interval,
-        gate=f"at most {REPLAY_SEQUENCES * 100:g} %", width=REPLAY_SEQUENCES, unit="1",
+        gate=f"at most {REPLAY_SEQUENCES * 100:g} %", unit="1",
     )  # fmt: skip
-    if n < _LEAST_SEQUENCES:
-        return judged(row, REPLAY_SEQUENCES, math.inf, _LEAST_SEQUENCES)
-    return replace(row, verdict=judge(interval, REPLAY_SEQUENCES))
+    return judged(row, REPLAY_SEQUENCES, needs, needed)

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from warifu.compare.blocks import Blocks
-from warifu.compare.gates import STRATUM_SHARE, STRATUM_SHARE_MOST, Gate
+from warifu.compare.gates import STRATUM_SHARE, STRATUM_SHARE_LEAST, STRATUM_SHARE_MOST, Gate
 from warifu.compare.power import Error, together, trials_that_decide
 from warifu.compare.rows import Row, judged, share_error
 from warifu.results.strata import MOST_COUNTED, OfStratum, StrataOfCase, Stratum
@@ -46,7 +46,8 @@ def strata_rows(
         if min(share * n, measured.count) >= LEAST_OF_MEAN:
             rows.append(_mean_row(ours, stratum, predicted, (measured, error), n, gate))
     if rare_predicted or rare_measured:
-        rows.append(_share_row(ours, "all others", rare_predicted, rare_measured, n))
+        least = STRATUM_SHARE_LEAST
+        rows.append(_share_row(ours, "all others", rare_predicted, rare_measured, n, least))
     return rows
 
 
@@ -93,9 +94,16 @@ def _decides(ours: StrataOfCase, share: float, n: float) -> bool:
     return share > 0.0 and _null(ours, share, n).needs <= _bound(share)
 
 
-def _share_row(ours: StrataOfCase, named: str, predicted: float, measured: float, n: float) -> Row:
+def _share_row(
+    ours: StrataOfCase,
+    named: str,
+    predicted: float,
+    measured: float,
+    n: float,
+    least_bound: float = 0.0,
+) -> Row:
     shares = predicted / ours.trials, measured / n
-    bound = _bound(shares[0])
+    bound = max(_bound(shares[0]), least_bound)
     difference = shares[0] - shares[1]
     own = Error(share_error(shares[0], ours.trials))
     interval = together(own, Error(share_error(shares[1], n))).interval(difference)

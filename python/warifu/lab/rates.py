@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from warifu.lab.case import Cell
 from warifu.lab.trials import SPREAD
+from warifu.results.parts import LEAST_PACED, SERVER_BUSY_MAX, SERVER_BUSY_TOLERANCE
 
 CALM_RATE = 25.0
 """Connections a second at most where no packet is lost."""
@@ -21,14 +22,6 @@ CALM_RATE = 25.0
 LOSSY_RATE = 100.0
 """Connections a second at most over a lossy link, where trials are many. Those that wait for a
 retransmission overlap with others, and take nothing of a processor meanwhile."""
-
-SERVER_BUSY_MAX = 0.05
-"""Share of the time for which the server may be busy: a step in twenty finds its processor busy and
-waits for about half a millisecond, some 0.02 ms a step on average."""
-
-TOLERANCE = 0.005
-"""Beyond the bound a part is accepted still, since pauses vary by chance and processors in speed:
-it is rejected from 5.5 % on."""
 
 AIM = 0.04
 """The share that rates are chosen for, below the bound by what processors vary in speed."""
@@ -43,7 +36,7 @@ WORK_MARGIN = 1.5
 ASSUMED_WORK_NS = 5_000_000
 """What both ends compute in a connection, with the margin, before anything is measured: assumed."""
 
-PILOT_TRIALS = 60
+PILOT_TRIALS = LEAST_PACED
 """Connections of a pilot: 2.4 s, after which the mean of the server's time is known to a tenth."""
 
 PILOT_TIMEOUT_S = 10.0
@@ -107,7 +100,7 @@ class Rates:
         sessions are taken from."""
         few = trials < PILOT_TRIALS
         fixed = self._fixed is not None
-        if few or fixed or not _is_paced(cell) or busy <= SERVER_BUSY_MAX + TOLERANCE:
+        if few or fixed or not _is_paced(cell) or busy <= SERVER_BUSY_MAX + SERVER_BUSY_TOLERANCE:
             return None
         longer = cell.case.pattern.pause is not None
         return (

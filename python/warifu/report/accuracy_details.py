@@ -4,6 +4,9 @@ was measured."""
 
 from __future__ import annotations
 
+from collections import Counter
+
+from warifu.compare.blocks import LEAST_PARTS
 from warifu.compare.comparison import Comparison
 from warifu.compare.stats import Interval
 from warifu.report.accuracy import statistic_name
@@ -93,11 +96,11 @@ def null_table(comparison: Comparison) -> Table:
             Column("ours is", number=False),
         ],
     )
-    beaten = total = 0
+    beaten, all_of = Counter[str](), Counter[str]()
     for case in comparison.cases:
         for one in case.null_models:
-            total += 1
-            beaten += one.our_worst_ns < abs(one.error_ns)
+            all_of[one.model] += 1
+            beaten[one.model] += one.our_worst_ns < abs(one.error_ns)
             table.add(
                 [
                     case.label,
@@ -121,11 +124,14 @@ def null_table(comparison: Comparison) -> Table:
                     "verdict": one.verdict,
                 },
             )
+    if not all_of:
+        table.notes.append("The prediction has no null models: run `warifu predict` again.")
+        return table
+    counts = (f"{beaten[model]} of {of} of {model}" for model, of in all_of.items())
     table.notes.append(
-        f"k is the number of round trips until the response without loss. The prediction is nearer "
-        f"in {beaten} of {total} rows, by more than the noise of the trials."
-        if total
-        else "The prediction has no null models: run `warifu predict` again."
+        "k is the number of round trips until the response without loss; computing is what the "
+        "simulator's costs add up to. By more than the noise of the trials the prediction is "
+        f"nearer than {' and '.join(counts)}."
     )
     return table
 
@@ -145,7 +151,7 @@ def conditions_table(comparison: Comparison) -> Table:
             Column("rejected parts"),
             Column("latest start in ms"),
             Column("server busy"),
-            Column("other work"),
+            Column("other work at most"),
             Column("replayed"),
             Column("divergent"),
             Column("remark", number=False),
@@ -182,10 +188,19 @@ def conditions_table(comparison: Comparison) -> Table:
                 "not_judged": case.not_judged or None,
             },
         )
+    few = [case for case in comparison.cases if 0 < case.conditions.parts < LEAST_PARTS]
     table.notes.append(
-        "Parts lie minutes apart, and their differences give the intervals. Rejected parts were "
-        "rejected before their results were seen, and measured again. Divergent connections, in "
-        "which one half sent a packet that the other did not, are among the replayed."
+        "Parts lie minutes apart, and how they differ gives the intervals"
+        + (
+            f", but not in {len(few)} of {len(comparison.cases)} cases, which have fewer than "
+            f"{LEAST_PARTS}: there trials count as independent, and intervals are too narrow where "
+            "the machine drifts"
+            if few
+            else ""
+        )
+        + ". Rejected parts were rejected before their results were seen, and measured again. "
+        "Divergent connections, in which one half sent a segment with content that the other did "
+        "not, are among the replayed; connections that failed are not."
     )
     return table
 

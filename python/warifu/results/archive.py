@@ -38,6 +38,7 @@ from warifu.results.manifest import (
     ResultsError,
 )
 from warifu.results.pages import PagesRefused, refuse_large
+from warifu.results.registration import sealed_anew, was_before
 from warifu.results.replay import read_replay, write_replay
 from warifu.results.version_1 import POLARS_TYPES
 
@@ -54,7 +55,7 @@ _LEFT_OUT = (
 )
 #: What is kept of a part's record (`warifu.results.parts`).
 _OF_PART: tuple[str, ...] = ("first_trial", "trials", "processor_shares", "others_max", "busy")
-_OF_PART += ("sitting", "start_late_ns")
+_OF_PART += ("sitting", "start_late_ns", "alone")
 #: The largest file that is worth committing, and that is restored.
 MOST_BYTES = 2_000_000
 #: Rows that are restored, for which a gigabyte suffices: six times those of a judged study of 24
@@ -101,8 +102,11 @@ def archive(folder: Path, target: Path) -> dict[str, Any]:
     except (FileRefused, OSError) as error:
         raise ResultsError(_cannot(target, error)) from None
     halves = {half: Results.open(folder / half) for half in (PREDICTED, MEASURED)}
+    manifests = {half: _without(one.manifest) for half, one in halves.items()}
+    if not was_before(folder / PREDICTED, halves[MEASURED].manifest):
+        manifests[MEASURED].pop("registered", None)
     kept = {
-        half: json.dumps({"manifest": _without(one.manifest), "cases": one.cases})
+        half: json.dumps({"manifest": manifests[half], "cases": one.cases})
         for half, one in halves.items()
     }
     if STRATA in (halves[PREDICTED].manifest.get("files") or {}):
@@ -219,6 +223,8 @@ def _restore(name: str, content: bytes, folder: Path) -> None:
         manifest["files"] = {f"observations/{part.name}": sealed}
         if half == PREDICTED and STRATA in kept:
             manifest["files"][STRATA] = _write(folder / half / STRATA, kept[STRATA].encode())
+        if half == MEASURED and (sealed_again := sealed_anew(folder / PREDICTED, manifest)):
+            manifest["registered"] = sealed_again
         _core.write_manifest(folder / half, json.dumps(manifest))
         Results.open(folder / half)
 

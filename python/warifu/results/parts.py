@@ -18,6 +18,15 @@ from numpy.typing import NDArray
 #: What a part says that a newer lab allows others to take, if it does not say so itself: a share of
 #: all processors.
 OTHERS_MAX = 0.05
+#: Share of the time for which the server may be busy with connections that are one case each: a step
+#: in twenty finds its processor busy and waits for about half a millisecond, some 0.02 ms a step on
+#: average.
+SERVER_BUSY_MAX = 0.05
+#: Beyond the bound a part is accepted still, since pauses vary by chance and processors in speed.
+SERVER_BUSY_TOLERANCE = 0.005
+#: In fewer trials most of what the server did is what came before them, such as the connections that
+#: sessions are taken from.
+LEAST_PACED = 60
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,13 @@ class Part:
     server_busy: float | None
     #: By how much the latest trial began after its time, ns; None where it was not recorded.
     start_late_ns: float | None
+    #: Whether trials came one after the other, so that none met another.
+    alone: bool
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether how busy the server was says how often a trial met another."""
+        return not self.alone and self.trials >= LEAST_PACED
 
 
 def parts_of(manifest: Mapping[str, Any], case_id: str) -> list[Part]:
@@ -78,6 +94,7 @@ def _part(record: dict[str, Any]) -> Part:
         sitting=int(_number(record.get("sitting")) or 0),
         server_busy=_number(busy.get("server")) if isinstance(busy, dict) else None,
         start_late_ns=_number(record.get("start_late_ns")),
+        alone=record.get("alone") is True,
     )
 
 

@@ -16,6 +16,7 @@ from warifu.files import RESULTS_BYTES, FileRefused, read_bytes
 from warifu.results.manifest import FILE_NAME, ResultsError, read_manifest
 
 _KEPT = ("run_id", "commit", "dirty", "finished")
+_SEAL = "manifest_sha256"
 
 
 def registered(predicted: Path) -> dict[str, Any] | None:
@@ -30,7 +31,7 @@ def registered(predicted: Path) -> dict[str, Any] | None:
     if not manifest.get("complete"):
         return None
     kept = {key: manifest.get(key) for key in _KEPT}
-    return {**kept, "manifest_sha256": hashlib.sha256(content).hexdigest()}
+    return {**kept, _SEAL: hashlib.sha256(content).hexdigest()}
 
 
 def version_words(commit: str | None, dirty: bool | None) -> str:
@@ -38,7 +39,20 @@ def version_words(commit: str | None, dirty: bool | None) -> str:
     return f"{(commit or '?')[:8]}{' with changes' if dirty else ''}"
 
 
-def was_before(predicted: Mapping[str, Any], measured: Mapping[str, Any]) -> bool:
-    """Whether a prediction, by its manifest, is the one that was there before the measurement."""
-    found = measured.get("registered") or {}
-    return bool(found) and found.get("run_id") == predicted.get("run_id")
+def was_before(predicted: Path, measured: Mapping[str, Any]) -> bool:
+    """Whether the prediction at a folder is the one that was there, byte for byte, before the
+    measurement of a manifest was begun."""
+    found, now = measured.get("registered"), registered(predicted)
+    return isinstance(found, dict) and now is not None and _names(found) == _names(now)
+
+
+def sealed_anew(predicted: Path, measured: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the measured half says of its prediction, whose manifest was written anew."""
+    found, now = measured.get("registered"), registered(predicted)
+    if not isinstance(found, dict) or now is None or found.get("run_id") != now["run_id"]:
+        return None
+    return {**found, _SEAL: now[_SEAL]}
+
+
+def _names(of: Mapping[str, Any]) -> tuple[object, object]:
+    return of.get("run_id"), of.get(_SEAL)

@@ -27,6 +27,7 @@ from warifu.lab.errors import LabError, RunRejected
 from warifu.lab.https import driver
 from warifu.lab.https.nginx import Nginx
 from warifu.lab.store import Part
+from warifu.results import parts
 
 pytestmark = needs.root
 
@@ -178,7 +179,7 @@ def test_rate_follows_from_what_the_server_took() -> None:
     took_s = record["server_cpu_ns"] / 1e9
     # Pauses vary by half of their mean, and 180 of them by chance some 2 % together.
     assert record["busy"]["server"] == pytest.approx(took_s * rate / part.trials, rel=0.1)
-    assert 0.0 < record["busy"]["server"] <= rates.SERVER_BUSY_MAX + rates.TOLERANCE
+    assert 0.0 < record["busy"]["server"] <= parts.SERVER_BUSY_MAX + parts.SERVER_BUSY_TOLERANCE
     assert record["client_cpu_ns"] > 0
     assert record["others_max"] == quiet.OTHERS_MAX
     assert set(record["processor_shares"]) == {"others", "stolen"}

@@ -11,7 +11,8 @@ from support.laboratory import make_case, make_coap_case, make_dds_case
 from warifu.lab import causes, rates
 from warifu.lab.causes import Cause
 from warifu.lab.errors import RunRejected
-from warifu.lab.rates import AIM, CALM_RATE, LOSSY_RATE, SERVER_BUSY_MAX, TOLERANCE, Rates
+from warifu.lab.rates import AIM, CALM_RATE, LOSSY_RATE, Rates
+from warifu.results.parts import SERVER_BUSY_MAX, SERVER_BUSY_TOLERANCE
 
 MS = 1_000_000
 LOSS = {"kind": "independent", "probability": 0.02}
@@ -78,8 +79,8 @@ def test_a_part_too_fast_is_rejected_and_then_slower() -> None:
 
 def test_the_tolerance_is_as_stated() -> None:
     found = Rates()
-    assert found.why_too_fast(CALM, SERVER_BUSY_MAX + TOLERANCE, 100) is None
-    assert found.why_too_fast(CALM, SERVER_BUSY_MAX + TOLERANCE + 1e-4, 100) is not None
+    assert found.why_too_fast(CALM, SERVER_BUSY_MAX + SERVER_BUSY_TOLERANCE, 100) is None
+    assert found.why_too_fast(CALM, SERVER_BUSY_MAX + SERVER_BUSY_TOLERANCE + 1e-4, 100) is not None
     # Of a few trials most is what came before them.
     assert found.why_too_fast(CALM, 0.5, rates.PILOT_TRIALS - 1) is None
 

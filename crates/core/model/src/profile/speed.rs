@@ -25,9 +25,10 @@ pub struct Speed {
     /// quantiles from 0 to 1, not falling, linear between them. A single one is no law: all costs
     /// times that.
     pub connection: Box<[f64]>,
-    /// The standard deviation of the factor that a whole sitting (a part of a measurement, some
-    /// minutes) has in common, relative to 1. It is no part of any trial: predictions are of the
-    /// sitting that was calibrated, and who compares allows for another.
+    /// The standard deviation of the factor that a whole part of a measurement, some minutes, has
+    /// in common, relative to 1. It is no part of any trial, and no verdict allows for it:
+    /// predictions are of the machine as it was calibrated, and this says what to expect of another
+    /// hour.
     pub sitting: Option<f64>,
     pub(super) provenance: Provenance,
 }
@@ -61,7 +62,7 @@ impl Speed {
         low + (high - low) * (position - index as f64)
     }
 
-    /// As figures that predictions rest on; who compares reads there what sittings differ by.
+    /// As figures that predictions rest on.
     pub(super) fn inputs(&self, device: &str) -> Vec<Input> {
         let [low, middle, high] = [0.05, 0.5, 0.95].map(|p| format!("{:.3}", self.quantile(p)));
         let connection = Shown::word(format!("median {middle}, nine in ten from {low} to {high}"));
