@@ -23,7 +23,42 @@ def _script(name: str) -> ModuleType:
     return module
 
 
-archive, calibration = _script("archive"), _script("calibration")
+archive, calibration, perfect = _script("archive"), _script("calibration"), _script("perfect")
+
+_TWO_CELLS = """
+name = "two-cells"
+seed = 5
+trials = 2000
+predict_trials = 20000
+device = "xeon-2-5-ghz-vm"
+server = "xeon-2-5-ghz-vm"
+key_store = "software"
+[link]
+profile = "loopback"
+rtt = "60 ms"
+[stack]
+protocol = "https"
+group = "secp256r1"
+[vary]
+"stack.session" = ["full", "resumed"]
+"""
+
+
+def test_the_simulator_passes_by_its_own_draws(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = tmp_path / "two-cells.toml"
+    study.write_text(_TWO_CELLS)
+    assert perfect.main([str(study), "--runs", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("| perfect predictor: two-cells, 2 cells, 1 runs | pass | fail |")
+    gates = dict(zip(("pass", "fail", "undecided", "not judged"), _counts(lines[2]), strict=True))
+    assert gates["pass"] >= 6
+    assert gates["fail"] <= 1
+
+
+def _counts(line: str) -> list[int]:
+    return [int(cell) for cell in line.strip("| ").split("|")[1:]]
 
 
 def test_a_second_run_of_a_day_has_a_folder_of_its_own(

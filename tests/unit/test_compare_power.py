@@ -100,6 +100,31 @@ def test_a_perfect_predictor_passes_every_gate_that_is_judged(law: Law) -> None:
         assert of[Verdict.FAIL] <= 1, (name, of)
 
 
+@pytest.mark.parametrize("rtt_ms", [0.0, 60.0])
+def test_a_perfect_predictor_of_a_machine_that_drifts_does_not_fail(rtt_ms: float) -> None:
+    """Its parts are 8 % apart: ten of them say that this is not decided, two would not."""
+    law = Law(rtt_ms=rtt_ms, connection=0.10, drift=0.08)
+    rng = np.random.default_rng(14)
+    # What is predicted has a speed for each of very many parts.
+    ours = Distribution.of(law.draw(400_000, np.random.default_rng(1), 20_000).values)
+    found: Counter[tuple[int, str, Verdict | None]] = Counter()
+    for parts in (10, 2):
+        for _ in range(RUNS):
+            both = halves(ours, law.draw(4_000, rng, parts))
+            share = 1.0 if rtt_ms == 0.0 else 0.02
+            for gate in gates_for(0.0):
+                rows = (
+                    [mean_row("t", both, gate, share, rng)]
+                    if gate.statistic == "mean"
+                    else quantile_rows("t", "p50", 0.5, both, gate, share, rng)
+                )
+                found.update((parts, row.statistic, row.verdict) for row in rows)
+    for name in ("p50", "mean"):
+        assert found[10, name, Verdict.FAIL] <= 4, found
+    if rtt_ms == 0.0:
+        assert found[2, "p50", Verdict.FAIL] > 10, found
+
+
 def off_by_twice(law: Law, statistic: str, measured: Trials) -> Trials:
     """Measured trials whose statistic is twice its gate away from the prediction's."""
     of_all = predicted(law).values
