@@ -24,7 +24,7 @@ from warifu.printable import lone_surrogate
 from warifu.results import MEASURED, PREDICTED, ResultsError, read_manifest
 
 FILE_NAME = "comparison.json"
-VERSION = 8
+VERSION = 9
 
 
 def save(comparison: Comparison, folder: Path) -> Path:
