@@ -35,38 +35,48 @@ class Gate:
     ``absolute_ns`` more.
 
     Where computing is most of the time, that may be no more than ``of_computing`` of it: else the
-    allowance in ms would let pass what misses half of the computing.
+    allowance in ms would let pass what misses half of the computing. Where round trips are, it may
+    be no more than ``beside_delay`` of it and ``absolute_ns`` more: else round trips alone pass.
     """
 
     statistic: str
     relative: float
     absolute_ns: float = 0.0
     of_computing: float | None = None
+    beside_delay: float | None = None
 
     def width_ns(self, measured: float, computing_share: float = 0.0) -> float:
         """The largest difference that is allowed, given the measured value in ns, of which a share
         is computing."""
         width = self.relative * abs(measured) + self.absolute_ns
-        if self.of_computing is None or computing_share <= MOST_OF_THE_TIME:
+        computing = computing_share * abs(measured)
+        if computing_share > MOST_OF_THE_TIME:
+            return width if self.of_computing is None else min(width, self.of_computing * computing)
+        if self.beside_delay is None or computing_share <= 0.0:
             return width
-        return min(width, self.of_computing * computing_share * abs(measured))
+        return min(width, self.beside_delay * computing + self.absolute_ns)
 
     def text(self, computing_share: float = 0.0) -> str:
         """For people: `0.5 % + 0.1 ms`."""
         share = f"{self.relative * 100:g} %"
         if self.absolute_ns:
             share += f" + {self.absolute_ns / _MS:g} ms"
-        if self.of_computing is None or computing_share <= MOST_OF_THE_TIME:
-            return share
-        return f"{share}, at most {self.of_computing * 100:g} % of computing"
+        if computing_share > MOST_OF_THE_TIME and self.of_computing is not None:
+            return f"{share}, at most {self.of_computing * 100:g} % of computing"
+        if 0.0 < computing_share <= MOST_OF_THE_TIME and self.beside_delay is not None:
+            more = f" + {self.absolute_ns / _MS:g} ms" if self.absolute_ns else ""
+            return f"{share}, at most {self.beside_delay * 100:g} % of computing{more}"
+        return share
 
 
 #: Computing is most of the time above this share of it.
 MOST_OF_THE_TIME = 0.5
 
 #: The gates by the largest mean loss for which they hold.
-P50 = Gate("p50", 0.005, 0.1 * _MS, of_computing=0.05)
-LOSS_FREE = (P50, Gate("mean", 0.01, 0.1 * _MS, of_computing=0.05))
+LOSS_FREE = (
+    Gate("p50", 0.005, 0.1 * _MS, of_computing=0.05, beside_delay=0.15),
+    Gate("mean", 0.01, 0.1 * _MS, of_computing=0.05, beside_delay=0.15),
+)
 LOSS_2 = (
     Gate("p50", 0.01, 0.1 * _MS, of_computing=0.05),
     Gate("mean", 0.02),
@@ -96,7 +106,8 @@ STRATUM_SHARE, STRATUM_SHARE_MOST = 0.20, 0.02
 STRATUM_SHARE_LEAST = 0.002
 #: Replayed connections: the median and the mean of the paired difference, P95 beside P95, and the
 #: share of connections with another sequence of retransmissions.
-REPLAY_P50, REPLAY_MEAN, REPLAY_P95 = P50, Gate("mean", 0.01), Gate("p95", 0.02)
+REPLAY_P50 = Gate("p50", 0.005, 0.1 * _MS, of_computing=0.05)
+REPLAY_MEAN, REPLAY_P95 = Gate("mean", 0.01), Gate("p95", 0.02)
 REPLAY_SEQUENCES = 0.02
 
 #: For people, and for the report.
@@ -106,7 +117,8 @@ RULE = (
     "differ by, if that is more), bytes exact. Mean loss up to 2 %: P50 1 % + 0.1 ms, mean 2 %, "
     "P95 3 %, P99 5 %; up to 5 %: P50 the same, mean 3 %, P95 5 %, P99 8 %; above 5 % no gate was"
     " agreed. Where computing is most of the time, P50 and, without loss, the mean must be within"
-    " 5 % of computing as well. Strata (connections by SYN timeouts and by segments that the "
+    " 5 % of computing as well; where round trips are, both without loss within 15 % of computing "
+    "+ 0.1 ms, which round trips alone do not meet. Strata (connections by SYN timeouts and by segments that the "
     "client sent again: 0, 1, 2 or more of each): their shares within 20 % of the share or of its"
     " complement, the smaller, and within 2 percentage points, the rare ones together within 0.2 "
     "at least; the mean of each within the gate of the mean. A quantile at a jump of the distribution is judged by the share of connections "
