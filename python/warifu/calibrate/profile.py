@@ -159,7 +159,7 @@ class Speed:
     connection: tuple[float, ...]
     """Evenly spaced quantiles of the factor, from 0 to 1, not falling."""
     sitting: float = 0.0
-    """Standard deviation of a whole part's, relative to 1."""
+    """Standard deviation of the logarithm of a whole part's."""
     source: str = ""
 
     def toml(self) -> str:

@@ -9,8 +9,8 @@ that the simulator's connections spread as those that were measured, and the ste
 it (`crates/core/model/src/profile/speed.rs` says what the simulator makes of them).
 
 The connections are those of the calibration's own runs without network delay, each divided by the
-median of the part that it was measured in: what a whole part is slower than another is no
-connection's, and is told beside it (`sitting`).
+median of the part that it was measured in: what a whole part is slower than another is a factor of
+its own, which a trial draws as well (`sitting`).
 """
 
 from __future__ import annotations
@@ -177,8 +177,8 @@ _UNMIXING = 12
 
 
 def sitting(measured: Parts) -> float:
-    """The standard deviation of a part's median, relative to its case's, beyond what chance gives
-    the medians of so many connections."""
+    """The standard deviation of the logarithm of a part's median, beyond what chance gives the
+    medians of so many connections."""
     between, chance = [], []
     for parts in measured.values():
         if len(parts) < 2:

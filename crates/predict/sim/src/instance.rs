@@ -113,8 +113,7 @@ impl Instance {
 
     /// An episode begins.
     pub(crate) fn draw_speeds(&mut self, laws: &SpeedLaws, episode: u32) {
-        let connection = u64::from(self.number) << 32 | u64::from(episode);
-        self.speeds = laws.draw(self.speed_seed, connection);
+        self.speeds = laws.draw(self.speed_seed, self.number, episode);
     }
 
     /// Ends every episode that has not ended, as failed.

@@ -87,7 +87,7 @@ impl Player {
     ) -> Option<ConnectionOutcome> {
         self.begin(model);
         // As of the first episode of the first instance.
-        self.speeds = model.speed.draw(seed, 0);
+        self.speeds = model.speed.draw(seed, 0, 0);
         world.key_store.reset();
         let mut steps = ways.steps.iter();
         loop {

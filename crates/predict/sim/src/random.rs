@@ -32,6 +32,8 @@ pub(crate) enum Purpose {
     Board = 11,
     /// How slow or quick each role is in a connection.
     Speed = 12,
+    /// How slow or quick each machine is in a trial.
+    Sitting = 13,
 }
 
 /// A stream of random numbers: SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
@@ -182,6 +184,7 @@ mod tests {
             first(Purpose::Carrier),
             first(Purpose::Board),
             first(Purpose::Speed),
+            first(Purpose::Sitting),
         ];
         for (index, one) in all.iter().enumerate() {
             assert!(!all[index + 1..].contains(one));

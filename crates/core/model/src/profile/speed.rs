@@ -25,10 +25,9 @@ pub struct Speed {
     /// quantiles from 0 to 1, not falling, linear between them. A single one is no law: all costs
     /// times that.
     pub connection: Box<[f64]>,
-    /// The standard deviation of the factor that a whole part of a measurement, some minutes, has
-    /// in common, relative to 1. It is no part of any trial, and no verdict allows for it:
-    /// predictions are of the machine as it was calibrated, and this says what to expect of another
-    /// hour.
+    /// The standard deviation of the logarithm of the factor that a whole sitting (a part of a
+    /// measurement, some minutes) has in common, whose median is 1. A trial is of some sitting or
+    /// other, and draws it.
     pub sitting: Option<f64>,
     pub(super) provenance: Provenance,
 }
