@@ -172,6 +172,8 @@ def _case(
         np.array(connections.measured_ns, dtype=np.float64),
         np.array([same == 1 for same in replayed["same_sequence"]], dtype=np.bool_),
         np.array([None in pair or pair != (0, 0) for pair in unmatched], dtype=np.bool_),
+        # They carry nothing: by them alone no connection is divergent.
+        np.array([count != 0 for count in replayed["acknowledgements"]], dtype=np.bool_),
     )
 
 

@@ -399,6 +399,67 @@ def test_a_share_of_failures_is_judged_by_its_interval(
     assert (one.trials_needed is not None) == (n == 200)
 
 
+def exact(folder: Path, residual: float, failed: int = 0) -> Results:
+    """A prediction whose weights are probabilities, which lack this to one."""
+    path = Half("predicted", [FREE], 1_000, seed=1, failed=failed).write(folder)
+    part = next(path.glob("observations/*.parquet"))
+    weight = pl.lit((1.0 - residual) / (1_000 + failed))
+    rows = pl.read_parquet(part).with_columns(weight=weight, exact=pl.lit(value=True))
+    rows.write_parquet(part)
+    return Results.open(path)
+
+
+@pytest.mark.parametrize(
+    ("bound", "verdict"),
+    [
+        # 0.3 % of 99.9 % fail, and any part of the other 0.1 %.
+        (0.0029, Verdict.FAIL),
+        (0.0030, Verdict.UNDECIDED),
+        (0.0039, Verdict.UNDECIDED),
+        (0.0041, Verdict.PASS),
+    ],
+)
+def test_failures_that_the_exact_tier_left_out_may_decide(
+    tmp_path: Path, bound: float, verdict: Verdict
+) -> None:
+    half = exact(tmp_path, 0.001, failed=3)
+    one = judged(half, "connection.failed", "mean", "<", bound)
+    assert one.verdict is verdict
+    share = 3 / 1_003
+    assert one.value == pytest.approx(share)
+    assert one.interval == pytest.approx((share * 0.999, share * 0.999 + 0.001))
+    # More trials are none of the exact tier's.
+    assert one.trials_needed is None
+    said = "the exact tier left out 0.1 % of connections, which would decide: predict with --tier"
+    assert one.remark.startswith(said) is (verdict is Verdict.UNDECIDED)
+
+
+def test_none_that_failed_of_an_exact_prediction_is_not_none_that_fails(tmp_path: Path) -> None:
+    lacking = exact(tmp_path / "lacking", 0.001)
+    assert judged(lacking, "connection.failed", "mean", "<", 0.0005).verdict is Verdict.UNDECIDED
+    assert judged(lacking, "connection.failed", "max", "<", 0.5).verdict is Verdict.UNDECIDED
+    whole = exact(tmp_path / "whole", 0.0)
+    assert whole.distribution(FREE.case_id, "connection.failed").residual == 0.0
+    assert judged(whole, "connection.failed", "mean", "<", 0.0005).verdict is Verdict.PASS
+
+
+def test_times_that_the_exact_tier_left_out_may_decide(tmp_path: Path) -> None:
+    half = exact(tmp_path, 0.02)
+    times = half.distribution(FREE.case_id, "https.establishment")
+    assert times.residual == pytest.approx(0.02)
+    # Bytes of failed connections are not counted, and what was left out may have had some.
+    assert half.distribution(FREE.case_id, "bytes.client_sent").residual == pytest.approx(0.02)
+    assert judged(half, "https.establishment", "p95", "<", 5e9).verdict is Verdict.PASS
+    p99 = judged(half, "https.establishment", "p99", "<", 5e9)
+    assert (p99.verdict, p99.interval.high) == (Verdict.UNDECIDED, math.inf)
+    assert p99.interval.low <= p99.value < 5e9
+    mean = judged(half, "https.establishment", "mean", "<", 5e9)
+    assert (mean.verdict, mean.interval.high) == (Verdict.UNDECIDED, math.inf)
+    assert mean.remark.startswith("the exact tier left out 2 % of connections")
+    assert judged(half, "https.establishment", "mean", ">", 5e9).verdict is Verdict.UNDECIDED
+    assert judged(half, "https.establishment", "mean", ">", 100e6).verdict is Verdict.PASS
+
+
 def test_any_failure_fails_a_maximum_of_none(tmp_path: Path) -> None:
     none = Results.open(Half("predicted", [FREE], 500, seed=1).write(tmp_path / "none"))
     some = Results.open(Half("predicted", [FREE], 500, seed=1, failed=1).write(tmp_path / "some"))

@@ -181,6 +181,12 @@ def test_a_replay_of_other_runs_is_refused_and_both_are_named(tmp_path: Path) ->
         ({"replayed_ns": [-1] * 2_000}, r"replayed_ns\[0\] is -1: expected a number"),
         ({"same_sequence": ["yes"] * 2_000}, r"same_sequence\[0\] is yes: expected true or false"),
         ({"divergent": None}, "has not all of trials, part"),
+        ({"other_acknowledgements": [True]}, "the lists of cases.* differ in length"),
+        ({"other_acknowledgements": True}, "other_acknowledgements is no list"),
+        (
+            {"other_acknowledgements": ["yes"] * 2_000},
+            r"other_acknowledgements\[0\] is yes: expected true or false",
+        ),
     ],
 )
 def test_a_damaged_replay_is_refused_in_one_line(
@@ -200,3 +206,18 @@ def test_a_replay_survives_its_file(tmp_path: Path) -> None:
     assert np.array_equal(again.replayed_ns, np.floor(of.replayed_ns))
     for name in ("trials", "part", "same_sequence", "divergent"):
         assert np.array_equal(getattr(again, name), getattr(of, name))
+    # A file from before they were kept.
+    assert again.other_acknowledgements is None
+
+
+def test_other_acknowledgements_survive_their_file_and_make_nothing_divergent(
+    tmp_path: Path,
+) -> None:
+    of = pairs(50, np.random.default_rng(8))
+    of = replace(of, other_acknowledgements=np.arange(50) % 3 == 0)
+    write_replay(tmp_path, "p", "m", {"c": of, "d": replace(of, other_acknowledgements=None)})
+    again = read_replay(tmp_path, "p", "m")
+    assert again["c"].other_acknowledgements is not None
+    assert np.array_equal(again["c"].other_acknowledgements, np.arange(50) % 3 == 0)
+    assert again["d"].other_acknowledgements is None
+    assert replayed("https.establishment", again["c"], 0.02).divergent == 0

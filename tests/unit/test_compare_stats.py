@@ -63,6 +63,96 @@ def test_difference_of_an_exact_distribution_has_the_noise_of_the_other_half() -
     assert stats.wasserstein(exact, exact, rng).interval == Interval(0.0, 0.0)
 
 
+@given(
+    values=st.lists(st.integers(0, 1_000), min_size=1, max_size=8),
+    hidden=st.lists(st.integers(0, 5_000), min_size=1, max_size=8),
+    failed=st.booleans(),
+    hidden_fail=st.booleans(),
+    residual=st.floats(0.001, 0.4),
+    p=st.floats(0.01, 0.999),
+)
+def test_what_is_left_out_lies_within_the_ends(
+    values: list[int],
+    hidden: list[int],
+    failed: bool,
+    hidden_fail: bool,
+    residual: float,
+    p: float,
+) -> None:
+    """Whatever the residual turns out to be, if it is not quicker than all of the rest."""
+    hidden = [max(one, min(values)) for one in hidden]
+    known = [(1.0 - residual) / (len(values) + failed)] * len(values)
+    rest = [residual / (len(hidden) + hidden_fail)] * len(hidden)
+    failing = known[0] if failed else 0.0
+    exact = Distribution.of(values, known, failing, exact=True, residual=residual)
+    failing += rest[0] if hidden_fail else 0.0
+    whole = Distribution.of([*values, *hidden], [*known, *rest], failing, exact=True)
+    low, high = stats.quantile_interval(exact, p)
+    near = [whole.quantile(p + off) for off in (-1e-9, 1e-9)]
+    assert low <= near[1]
+    assert high >= near[0]
+    share = exact.failed / exact.n
+    low, high = exact.share_ends(share)
+    assert low - 1e-12 <= whole.failed / whole.n <= high + 1e-12
+    rng = np.random.default_rng(1)
+    low, high = stats.mean_interval(exact, rng, limit=5_000.0)
+    assert low - 1e-6 <= whole.mean(5_000.0) <= high + 1e-6
+    low, high = stats.mean_interval(exact, rng)
+    assert low - 1e-6 <= whole.mean()
+    assert high == math.inf
+
+
+def test_intervals_of_an_exact_distribution_that_lacks_a_thousandth() -> None:
+    rng = np.random.default_rng(1)
+    values, weights = [10.0, 20.0, 40.0], [0.9, 0.0892, 0.0098]
+    lacking = Distribution.of(values, weights, exact=True, residual=0.001)
+    assert stats.quantile_interval(lacking, 0.5) == Interval(10.0, 10.0)
+    # From 0.9 of all on the residual may push it either way.
+    assert stats.quantile_interval(lacking, 0.9005) == Interval(10.0, 20.0)
+    assert stats.quantile_interval(lacking, 0.9995) == Interval(40.0, math.inf)
+    # Weights may be of the rest alone.
+    scaled = [one / 0.999 for one in weights]
+    rest = Distribution.of(values, scaled, exact=True, residual=0.001)
+    for p in (0.1, 0.9005, 0.95, 0.9995):
+        assert stats.quantile_interval(rest, p) == stats.quantile_interval(lacking, p)
+    low, high = stats.mean_interval(lacking, rng)
+    assert (low, high) == (pytest.approx(9.0 + 1.784 + 0.392), math.inf)
+    assert stats.mean_interval(lacking, rng, 100.0).high == pytest.approx(low + 0.1)
+    # What has no part in the mean, the failed, may be replaced by what is left out.
+    half = Distribution.of([10.0], [0.45], failed=0.45, exact=True, residual=0.1)
+    assert stats.mean_interval(half, rng).low == pytest.approx(10.0 * 0.45 / 0.55)
+    assert lacking.coarse(2).residual == 0.001
+    for wrong in (1.0, -0.1, math.nan):
+        with pytest.raises(ValueError, match="residual is"):
+            Distribution.of([1.0], exact=True, residual=wrong)
+    with pytest.raises(ValueError, match="0 of a sample"):
+        Distribution.of([1.0], residual=0.1)
+
+
+def test_a_difference_is_wider_by_what_the_prediction_leaves_out() -> None:
+    values, weights = [10.0, 20.0, 40.0], [0.6, 0.3, 0.1]
+    measured = Distribution.of(np.repeat(values, [540, 270, 90]))
+    part = [one * 0.99 for one in weights]
+    exact = Distribution.of(values, weights, exact=True)
+    lacking = Distribution.of(values, part, exact=True, residual=0.01)
+
+    def differences(ours: Distribution, limit: float) -> Interval:
+        return stats.mean_difference(ours, measured, np.random.default_rng(1), limit)
+
+    all_of_it, some = differences(exact, 1e3), differences(lacking, 1e3)
+    mean = exact.mean()
+    # The draws are the same but for rounding.
+    assert some.low == pytest.approx(all_of_it.low - 0.01 * mean, abs=0.05)
+    assert some.high == pytest.approx(all_of_it.high + 0.01 * (1e3 - mean), abs=0.05)
+    assert differences(lacking, math.inf).high == math.inf
+    rng = np.random.default_rng(1)
+    apart = stats.quantile_difference(lacking, measured, 0.895, rng)
+    assert apart.low <= 0.0
+    assert apart.high >= 20.0
+    gap, chance = stats.kolmogorov(lacking, measured)
+    assert gap < chance == pytest.approx(1.358 / 30 + 0.01)
+
+
 def test_failed_connections_are_later_than_all_others() -> None:
     distribution = Distribution.of(np.arange(1.0, 100.0), failed=1.0)
     assert distribution.n == 100

@@ -13,6 +13,7 @@ import pytest
 from support.paths import ROOT
 from support.studies import MANIFEST, PROFILES, STUDY, host, study
 from warifu import _core
+from warifu.results import Results
 from warifu.study import profile_folders, profile_texts
 
 
@@ -51,6 +52,21 @@ def test_a_prediction_is_a_folder_with_every_case(tmp_path: Path) -> None:
     ]
     weights = rows.filter(pl.col("stage").is_null()).group_by("case_id", "metric")
     assert set(weights.agg(pl.col("weight").sum())["weight"]) == {3000.0}
+
+
+def test_probabilities_of_the_exact_tier_lack_what_it_left_out(tmp_path: Path) -> None:
+    summary = _core.predict(study(), tmp_path / "predicted", MANIFEST, tier="exact")
+    assert summary["exact"] == 4
+    assert 0.0 < summary["residual"] <= 1e-3
+    results = Results.open(tmp_path / "predicted")
+    for metric in ("https.establishment", "tcp.connect", "connection.failed"):
+        residuals = []
+        for case_id, settings in results.cases.items():
+            of = results.distribution(case_id, metric)
+            assert of.n + of.residual == pytest.approx(1.0, abs=1e-8)
+            assert (of.residual > 0.0) is (settings["loss_mean"] != 0.0)
+            residuals.append(of.residual)
+        assert max(residuals) == pytest.approx(summary["residual"], rel=1e-6)
 
 
 @pytest.mark.parametrize("body", ["0 B", "100 B"])

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,8 +28,11 @@ CONNECTIONS = st.lists(
 )
 
 
-def replay(rows: list[tuple[int, int, int | None, bool, bool]]) -> ReplayOfCase:
-    """Of connections: part, measured and replayed time (ns), and the two flags."""
+def replay(
+    rows: list[tuple[int, int, int | None, bool, bool]], others: list[bool] | None = None
+) -> ReplayOfCase:
+    """Of connections: part, measured and replayed time (ns), and the two flags; and whether bare
+    acknowledgements differ."""
     part, measured, ours, same, divergent = (list(one) for one in zip(*rows, strict=True))
     return ReplayOfCase(
         np.arange(len(rows)),
@@ -37,6 +41,7 @@ def replay(rows: list[tuple[int, int, int | None, bool, bool]]) -> ReplayOfCase:
         np.array(measured, dtype=np.float64),
         np.array(same),
         np.array(divergent),
+        None if others is None else np.array(others),
     )
 
 
@@ -73,4 +78,45 @@ def test_a_file_that_was_cut(tmp_path: Path) -> None:
     content = packed({"one": replay([(0, 1_000, 2_000, True, False)])})
     file.write_bytes(content[:-9])
     with pytest.raises(ResultsDamaged, match="take it from where it was committed"):
+        unpacked(file)
+
+
+def test_acknowledgements_that_differ_are_kept_where_they_are_known(tmp_path: Path) -> None:
+    file = tmp_path / "x.replay.parquet"
+    rows: list[tuple[int, int, int | None, bool, bool]] = [
+        (0, 1_000, 2_000, True, False),
+        (0, 3_000, None, True, True),
+        (1, 5_000, 7_000, True, False),
+    ]
+    cases = {"known": replay(rows, [True, False, False]), "not": replay(rows)}
+    file.write_bytes(packed(cases))
+    found = unpacked(file)
+    assert found["not"].other_acknowledgements is None
+    of = found["known"]
+    assert of.other_acknowledgements is not None
+    kept = zip(of.measured_ns.tolist(), of.other_acknowledgements.tolist(), strict=True)
+    assert sorted(kept) == [(1_000.0, True), (3_000.0, False), (5_000.0, False)]
+
+
+def test_an_archive_from_before_acknowledgements_were_kept(tmp_path: Path) -> None:
+    file = tmp_path / "x.replay.parquet"
+    known = {"one": replay([(0, 1_000, 2_000, True, False)], [True])}
+    file.write_bytes(packed(known))
+    older = pl.read_parquet(file).drop("other_acknowledgements")
+    older.write_parquet(file)
+    (of,) = unpacked(file).values()
+    assert of.other_acknowledgements is None
+    # Without them the file is as it was.
+    file.write_bytes(packed({"one": replay([(0, 1_000, 2_000, True, False)])}))
+    assert pl.read_parquet(file).equals(older)
+
+
+def test_an_archive_that_has_acknowledgements_of_some_connections(tmp_path: Path) -> None:
+    file = tmp_path / "x.replay.parquet"
+    one = replay([(0, 1_000, 2_000, True, False), (0, 3_000, 4_000, True, False)], [True, True])
+    file.write_bytes(packed({"one": one}))
+    first = pl.int_range(pl.len()) == 0
+    others = pl.when(first).then(pl.col("other_acknowledgements"))
+    pl.read_parquet(file).with_columns(others.alias("other_acknowledgements")).write_parquet(file)
+    with pytest.raises(ResultsDamaged, match="lacks values"):
         unpacked(file)

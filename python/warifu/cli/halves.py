@@ -63,8 +63,8 @@ def predict(
     if tier != "events":
         screen.say(
             f"exact tier: {done['exact']} of {done['cases']} cases; patterns of losses that it "
-            f"left out have a probability of at most {done['residual']:.1g}, by which a quantile's "
-            "share may be off"
+            f"left out have a probability of at most {done['residual']:.1g}, which the intervals "
+            "of times and failures allow for"
         )
     return target
 

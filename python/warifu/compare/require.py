@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -163,7 +163,8 @@ def _judge(
         verdict = Verdict.UNDECIDED
     needed = None
     p = _share_below(requirement)
-    if verdict is Verdict.UNDECIDED and p and distribution.independent < stats.least_trials(p):
+    of_trials = not distribution.exact and verdict is Verdict.UNDECIDED
+    if of_trials and p and distribution.independent < stats.least_trials(p):
         needed = stats.least_trials(p)
     remark = ""
     open_by_board = (
@@ -175,6 +176,11 @@ def _judge(
         remark = depends_on_boards(requirement, [(on_boards, reach)])
     elif verdict is Verdict.UNDECIDED and requirement.statistic == "max":
         remark = "a maximum cannot be proven by trials: require a quantile"
+    elif verdict is Verdict.UNDECIDED and _residual_decides(distribution, requirement, case_id):
+        remark = (
+            f"the exact tier left out {distribution.residual * 100.0:.2g} % of connections, which "
+            "would decide: predict with --tier events"
+        )
     if unknown:
         remark = _not_compared(results, case_id)
     if requirement.statistic in _QUANTILES and math.isinf(value):
@@ -195,6 +201,14 @@ def _judge(
         results.evidence(case_id),
         _left_out(results, case_id, requirement),
     )
+
+
+def _residual_decides(distribution: Distribution, requirement: Requirement, seed: str) -> bool:
+    """Whether it is what an exact distribution leaves out that leaves a bound open."""
+    if not distribution.residual:
+        return False
+    _, rest = _figure(replace(distribution, residual=0.0), requirement, seed)
+    return requirement.holds(rest.low) == requirement.holds(rest.high)
 
 
 def _on_boards(
@@ -295,7 +309,7 @@ def _figure(
     if requirement.statistic == "mean":
         share = distribution.mean()
         if distribution.exact:
-            return share, Interval(share, share)
+            return share, Interval(*distribution.share_ends(share))
         n = distribution.independent
         return share, stats.share_interval(share * n, n)
     value, interval = statistic(distribution, requirement.statistic, seed)

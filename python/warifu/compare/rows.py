@@ -115,6 +115,7 @@ def mean_row(
     measured = blocks.error_of_mean(np.minimum(halves.values, limit))
     if blocks.are_parts:
         interval = together(own, measured).interval(values[0] - values[1])
+        interval = stats.with_left_out(interval, values[0], ours.mean_ends(limit))
     else:
         interval = stats.mean_difference(ours, theirs, rng, limit)
     row = Row(metric, "mean", *values, values[0] - values[1], interval)
@@ -217,7 +218,9 @@ def share_row(metric: str, statistic: str, until_ns: float, bound: float, halves
     actual = Error(
         math.hypot(errors[0].of, share_error(theirs, halves.theirs.independent)),
     )
-    row = Row(metric, statistic, ours, theirs, difference, actual.interval(difference), unit="1")
+    interval = actual.interval(difference)
+    interval = stats.with_left_out(interval, ours, halves.ours.share_ends(ours))
+    row = Row(metric, statistic, ours, theirs, difference, interval, unit="1")
     within = f" within {duration(until_ns)}" if math.isfinite(until_ns) else ""
     row = replace(row, gate=f"{bound * 100:g} points{within}")
     error = together(*errors)
@@ -254,9 +257,10 @@ def spread_row(
     difference = spreads[0] - spreads[1]
     bound = SPREADS[statistic]
     gate = f"{bound * 100:g} % of the distance"
-    row = Row(
-        metric, f"{statistic} - p50", *spreads, difference, error.interval(difference), gate=gate
-    )
+    far, middle = ours.quantile_ends(p), ours.quantile_ends(0.5)
+    ends = far[0] - middle[1], far[1] - middle[0]
+    interval = stats.with_left_out(error.interval(difference), spreads[0], ends)
+    row = Row(metric, f"{statistic} - p50", *spreads, difference, interval, gate=gate)
     if not all(map(math.isfinite, spreads)):
         return replace(row, no_statement=stats.failures_reach(p))
     width = bound * spreads[1]

@@ -51,11 +51,11 @@ def quantile_interval(distribution: Distribution, p: float) -> Interval:
     """The distribution-free interval of a quantile, from order statistics.
 
     How many of n independent draws lie below the true quantile is binomial, whatever the
-    distribution is; where even the largest value may lie below, the interval is open.
+    distribution is; where even the largest value may lie below, the interval is open. That of an
+    exact distribution is where its residual leaves the quantile.
     """
     if distribution.exact:
-        value = distribution.quantile(p)
-        return Interval(value, value)
+        return Interval(*distribution.quantile_ends(p))
     low, high = _quantile_draws(distribution, p, _binomial_grid(distribution.independent, p))
     return Interval(float(low[0]), float(high[-1]))
 
@@ -118,7 +118,10 @@ def quantile_difference(
 def mean_interval(
     distribution: Distribution, rng: np.random.Generator, limit: float = np.inf
 ) -> Interval:
-    """The studentised bootstrap interval of the mean of min(value, limit)."""
+    """The studentised bootstrap interval of the mean of min(value, limit); of an exact distribution
+    where its residual leaves the mean, open above without a limit."""
+    if distribution.exact:
+        return Interval(*distribution.mean_ends(limit))
     centre, error = _moments(distribution, limit)
     means, errors = _moment_draws(distribution, limit, rng)
     return _studentised(centre, error, means - centre, errors)
@@ -135,7 +138,8 @@ def mean_difference(
     Studentised (Efron and Tibshirani 1993, chapter 12): latencies under loss are skewed, and
     there the plain percentile bootstrap covers too little. A resample holds no rare stall that the
     measured trials lack by chance; so the interval is also as wide as means of as many trials of
-    the prediction scatter, and a perfect prediction fails no more often than it should.
+    the prediction scatter, and a perfect prediction fails no more often than it should. What an
+    exact prediction leaves out makes it wider.
     """
     p_mean, p_error = _moments(predicted, limit)
     m_mean, m_error = _moments(measured, limit)
@@ -147,13 +151,22 @@ def mean_difference(
         difference, np.hypot(p_error, m_error), deviations, np.hypot(p_errors, m_errors)
     )
     perfect, _ = _moment_draws(predicted, limit, rng, measured.independent)
-    if not (np.isfinite(difference) and np.isfinite(perfect).all()):
-        return resampled
-    scatter = perfect - p_mean
-    return Interval(
-        min(resampled.low, difference + _lower_tail(scatter)),
-        max(resampled.high, difference + _upper_tail(scatter)),
-    )
+    if np.isfinite(difference) and np.isfinite(perfect).all():
+        scatter = perfect - p_mean
+        resampled = Interval(
+            min(resampled.low, difference + _lower_tail(scatter)),
+            max(resampled.high, difference + _upper_tail(scatter)),
+        )
+    return with_left_out(resampled, p_mean, predicted.mean_ends(limit))
+
+
+def with_left_out(difference: Interval, figure: float, ends: tuple[float, float]) -> Interval:
+    """The interval of a difference from a predicted ``figure``, wider by what an exact prediction
+    leaves out: by that the figure may be anything between its ``ends``."""
+    low, high = ends
+    if not low < high:
+        return difference
+    return Interval(difference.low - (figure - low), difference.high + (high - figure))
 
 
 class Distance(NamedTuple):
@@ -230,14 +243,15 @@ class _Steps:
 def kolmogorov(predicted: Distribution, measured: Distribution) -> tuple[float, float]:
     """The largest gap between the two distribution functions, and its 95 % level by chance.
 
-    The level is the asymptotic one, 1.358 sqrt(1/n + 1/m) (Smirnov 1948).
+    The level is the asymptotic one, 1.358 sqrt(1/n + 1/m) (Smirnov 1948), and what exact
+    distributions leave out beside it.
     """
     grid = np.union1d(predicted.values, measured.values)
     if not grid.size or not predicted.n or not measured.n:
         return float("nan"), float("nan")
     gap = float(np.abs(predicted.cdf(grid) - measured.cdf(grid)).max())
     noise = sum(0.0 if half.exact else 1 / half.independent for half in (predicted, measured))
-    return gap, 1.358 * float(np.sqrt(noise))
+    return gap, 1.358 * float(np.sqrt(noise)) + predicted.residual + measured.residual
 
 
 def least_trials(p: float) -> int:
@@ -266,8 +280,8 @@ def _binomial_grid(n: int, p: float) -> Floats:
 def _quantile_draws(distribution: Distribution, p: float, below: Floats) -> tuple[Floats, Floats]:
     """Order statistics around each count of draws ``below`` the true quantile, (n,) each."""
     if distribution.exact:
-        value = np.full(below.shape, distribution.quantile(p))
-        return value, value
+        low, high = (np.full(below.shape, end) for end in distribution.quantile_ends(p))
+        return low, high
     scale = distribution.n / distribution.independent if distribution.independent else 1.0
     low = distribution.at_rank(below * scale)
     beyond = below >= distribution.independent

@@ -20,8 +20,11 @@ class Distribution:
     right-censored: they count as later than every value. ``independent`` is the number of
     independent draws, smaller than the count where connections share a trial.
 
-    Of an ``exact`` distribution, which infinitely many trials would give, weights and ``failed``
-    are probabilities, and its statistics have no sampling error.
+    Of an ``exact`` distribution weights and ``failed`` are probabilities, as infinitely many trials
+    would give them, and its statistics have no sampling error. But what was too improbable to be
+    enumerated is in neither: ``residual`` is its share of all connections, from 0 to below 1. It
+    may have any values, and slow and failed connections are the likeliest. Statistics are of the
+    rest; `quantile_ends`, `share_ends` and `mean_ends` are what those of all connections may be.
     """
 
     values: Floats
@@ -29,6 +32,7 @@ class Distribution:
     failed: float = 0.0
     independent: int = 0
     exact: bool = False
+    residual: float = 0.0
 
     @staticmethod
     def of(
@@ -37,8 +41,15 @@ class Distribution:
         failed: float = 0.0,
         concurrent: int = 1,
         exact: bool = False,
+        residual: float = 0.0,
     ) -> Distribution:
-        """Sorts values (any order) with their weights; equal values become one atom."""
+        """Sorts values (any order) with their weights; equal values become one atom.
+
+        Raises ValueError where weights are not as many as values, and for a ``residual`` that is
+        no share or of a distribution that is not ``exact``.
+        """
+        if not 0.0 <= residual < 1.0 or (residual and not exact):
+            raise ValueError(f"residual is {residual}: expected a share below 1, and 0 of a sample")
         raw = np.asarray(values, dtype=np.float64).ravel()
         mass = np.ones_like(raw) if weights is None else np.asarray(weights, np.float64).ravel()
         if raw.shape != mass.shape:
@@ -49,7 +60,7 @@ class Distribution:
         total = float(summed.sum()) + failed
         independent = max(1, round(total / max(1, concurrent))) if total else 0
         return Distribution(
-            atoms[kept], summed[kept], float(failed), 0 if exact else independent, exact
+            atoms[kept], summed[kept], float(failed), 0 if exact else independent, exact, residual
         )
 
     @property
@@ -83,6 +94,36 @@ class Distribution:
             total, count = total + limit * self.failed, self.n
         return total / count if count else float("nan")
 
+    def quantile_ends(self, p: float) -> tuple[float, float]:
+        """The least and the largest that the ``p`` quantile of all connections may be, wherever
+        the residual lies; without one both are the quantile.
+
+        The low end is no less than the smallest value, from which the rest begins.
+        """
+        if not self.residual or self.n == 0:
+            return self.quantile(p), self.quantile(p)
+        # All of the residual is below the one end and above the other.
+        shares = np.array([p - self.residual, p]) / (1.0 - self.residual)
+        low, high = self._at(shares * self.n)
+        return float(low), float(high)
+
+    def share_ends(self, share: float) -> tuple[float, float]:
+        """The least and the largest that a share of all connections may be, 0 to 1, by the
+        ``share`` that it is of those that are known."""
+        known = share * (1.0 - self.residual)
+        return known, known + self.residual
+
+    def mean_ends(self, limit: float = np.inf) -> tuple[float, float]:
+        """The least and the largest that the mean of all connections may be, as `mean` has it, of
+        values from 0 to ``limit``; without a finite limit and with a residual it has no bound."""
+        mean = self.mean(limit)
+        if not self.residual or np.isnan(mean):
+            return mean, mean
+        known = self.n if np.isfinite(limit) else self.completed
+        left_out = self.n * self.residual / (1.0 - self.residual)
+        share = left_out / (known + left_out)
+        return mean * (1.0 - share), mean * (1.0 - share) + limit * share
+
     def cdf(self, at: Floats) -> Floats:
         """The share of all connections with a value of at most each of ``at`` (any shape)."""
         if self.n == 0:
@@ -111,7 +152,7 @@ class Distribution:
         _, group = np.unique(np.floor(angle / np.pi * atoms), return_inverse=True)
         mass = np.bincount(group, weights=self.weights).astype(np.float64)
         means = np.bincount(group, weights=self.weights * self.values) / mass
-        return Distribution(means, mass, self.failed, self.independent, self.exact)
+        return Distribution(means, mass, self.failed, self.independent, self.exact, self.residual)
 
     def at_rank(self, rank: Floats) -> Floats:
         """The value at each 1-based rank (any shape): 0 below them all, infinite above."""

@@ -45,6 +45,9 @@ KINDS = ("measured", "emulated", "simulated", "published", "assumed")
 #: What a setting of a case may be; None where nothing applies.
 Setting = str | bool | int | float | None
 
+#: What sums of probabilities may lack to one by rounding alone.
+_ROUNDING = 1e-9
+
 #: Columns that are no setting of a case.
 _OBSERVATION = {"study", "case_id", "run_id", "connection", "trial", "metric", "stage", "step"}
 _OBSERVATION |= {"from_ns", "until_ns", "value", "unit", "weight", "exact"}
@@ -184,26 +187,43 @@ class Results:
         """A metric of a case, ns, B or 1; what failed counts as censored in times.
 
         `connection.failed` has rows of failed connections alone; here it is 0 for all others. The
-        same holds for `scenario.failed`.
+        same holds for `scenario.failed`. Of an exact distribution the residual is what the case's
+        probabilities lack to one.
         """
         frame = self.rows(case_id).filter(pl.col("stage").is_null())
         of_scenario = metrics.is_of_scenario(metric)
         concurrent = 1 if of_scenario else self.concurrent(case_id)
         exact = bool(frame["exact"].any())
+        left_out = self._left_out(case_id, frame) if exact else 0.0
         failed = _failures(frame, metrics.failure_of(metric))
         if metrics.is_failure(metric):
             whole = metrics.whole_of_scenario() if of_scenario else self.whole(case_id)
             completed = frame.filter(pl.col("metric") == whole)["weight"].sum()
             counts = [float(completed), failed]
-            return Distribution.of([0.0, 1.0], counts, concurrent=concurrent, exact=exact)
+            return Distribution.of(
+                [0.0, 1.0],
+                counts,
+                concurrent=concurrent,
+                exact=exact,
+                residual=_share(left_out, sum(counts)),
+            )
         rows = frame.filter(pl.col("metric") == metric)
+        failed = failed if metrics.is_time(metric) else 0.0
         return Distribution.of(
             rows["value"].to_numpy(),
             rows["weight"].to_numpy(),
-            failed=failed if metrics.is_time(metric) else 0.0,
+            failed=failed,
             concurrent=concurrent,
             exact=exact,
+            residual=_share(left_out, float(rows["weight"].sum()) + failed),
         )
+
+    def _left_out(self, case_id: str, frame: pl.DataFrame) -> float:
+        """The probability of what was not enumerated of a case whose weights are probabilities:
+        what those of its whole time and of failing lack to one (crates/core/results, Weights)."""
+        whole = frame.filter(pl.col("metric") == self.whole(case_id))["weight"].sum()
+        lacking = 1.0 - float(whole) - _failures(frame, FAILED)
+        return lacking if lacking > _ROUNDING else 0.0
 
     def on_boards(self, case_id: str, metric: str | None = None) -> OnBoards | None:
         """A time of a case, the whole one without ``metric``, on each of the boards that its
@@ -571,6 +591,11 @@ def _culprit(parts: list[Path]) -> Path:
         except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
             return part
     return parts[0]
+
+
+def _share(part: float, rest: float) -> float:
+    """How much of both together a part is, from 0 to below 1: something of the rest is left."""
+    return min(part / (part + max(0.0, rest)), 1.0 - _ROUNDING) if part else 0.0
 
 
 def _failures(frame: pl.DataFrame, metric: str) -> float:

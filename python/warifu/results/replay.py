@@ -4,7 +4,9 @@ that its packets met on the link.
 
 It lies beside the two halves that it is of, and names both runs. A case's lists have an entry for
 each connection; `replayed_ns` is null where the replay came to nothing. Divergent connections, in
-which one half sent a packet that the other did not, are marked and never left out.
+which one half sent a packet that the other did not, are marked and never left out. Bare
+acknowledgements carry nothing, and are told apart (`other_acknowledgements`, which older files do
+not have).
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from warifu.results.manifest import ResultsDamaged, refuse_elsewhere
 FILE_NAME = "replay.json"
 VERSION = 1
 _LISTS = ("trials", "part", "replayed_ns", "measured_ns", "same_sequence", "divergent")
+#: A list that older files lack.
+_ACKNOWLEDGEMENTS = "other_acknowledgements"
 #: Thirty years: no connection takes longer.
 _MOST = 10**18
 
@@ -42,8 +46,11 @@ class ReplayOfCase:
     measured_ns: Floats
     #: Whether both halves sent the same segments again, in the same order.
     same_sequence: NDArray[np.bool_]
-    #: Whether one half sent a packet that the other did not.
+    #: Whether one half sent a packet that the other did not: data, SYN or FIN.
     divergent: NDArray[np.bool_]
+    #: Whether one half sent a bare acknowledgement that the other did not; None where that is not
+    #: known.
+    other_acknowledgements: NDArray[np.bool_] | None = None
 
 
 def read_replay(folder: Path, predicted_run: str, measured_run: str) -> Mapping[str, ReplayOfCase]:
@@ -85,7 +92,7 @@ def write_replay(
     folder: Path, predicted_run: str, measured_run: str, cases: Mapping[str, ReplayOfCase]
 ) -> Path:
     """Writes it beside the halves, whole or not at all; `replayed_ns` that is infinite as null."""
-    plain = {
+    plain: dict[str, dict[str, list[Any]]] = {
         case_id: {
             "trials": one.trials.tolist(),
             "part": one.part.tolist(),
@@ -96,6 +103,9 @@ def write_replay(
         }
         for case_id, one in cases.items()
     }
+    for case_id, one in cases.items():
+        if one.other_acknowledgements is not None:
+            plain[case_id][_ACKNOWLEDGEMENTS] = one.other_acknowledgements.tolist()
     runs = {"version": VERSION, "predicted_run": predicted_run, "measured_run": measured_run}
     path = folder / FILE_NAME
     replace_text(path, json.dumps(runs | {"cases": plain}) + "\n")
@@ -105,14 +115,21 @@ def write_replay(
 def _case(file: Path, value: object, key: str) -> ReplayOfCase:
     if not isinstance(value, dict) or not all(isinstance(value.get(one), list) for one in _LISTS):
         raise _not_usable(file, f"{key} has not all of {', '.join(_LISTS)}")
-    lengths = {name: len(value[name]) for name in _LISTS}
-    if len(set(lengths.values())) > 1:
+    acknowledgements = value.get(_ACKNOWLEDGEMENTS)
+    if not isinstance(acknowledgements, list | None):
+        raise _not_usable(file, f"{key}.{_ACKNOWLEDGEMENTS} is no list")
+    lists = [value[name] for name in _LISTS]
+    lists += [] if acknowledgements is None else [acknowledgements]
+    if len(set(map(len, lists))) > 1:
         raise _not_usable(file, f"the lists of {key} differ in length")
     numbers = {
         name: _numbers(file, value[name], f"{key}.{name}", nullable=name == "replayed_ns")
         for name in _LISTS[:4]
     }
     flags = {name: _flags(file, value[name], f"{key}.{name}") for name in _LISTS[4:]}
+    others = None
+    if acknowledgements is not None:
+        others = _flags(file, acknowledgements, f"{key}.{_ACKNOWLEDGEMENTS}")
     trials = numbers["trials"].astype(np.int64)
     if np.unique(trials).size != trials.size:
         raise _not_usable(file, f"{key}.trials has a trial twice")
@@ -123,6 +140,7 @@ def _case(file: Path, value: object, key: str) -> ReplayOfCase:
         numbers["measured_ns"],
         flags["same_sequence"],
         flags["divergent"],
+        others,
     )
 
 

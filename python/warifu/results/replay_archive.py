@@ -33,6 +33,11 @@ _SCHEMA = {
     "same_sequence": pl.Boolean,
     "divergent": pl.Boolean,
 }
+#: Beside them, where a case has it; null in the others. Older archives lack it.
+_ACKNOWLEDGEMENTS = "other_acknowledgements"
+_WITH_ACKNOWLEDGEMENTS = _SCHEMA | {_ACKNOWLEDGEMENTS: pl.Boolean}
+#: What may be null.
+_NULLABLE = {"off", _ACKNOWLEDGEMENTS}
 _PART = ("case_id", "part")
 
 
@@ -55,14 +60,24 @@ def packed(cases: Mapping[str, ReplayOfCase]) -> bytes:
                 ).set(pl.Series(~np.isfinite(one.replayed_ns)), None),
                 "same_sequence": one.same_sequence,
                 "divergent": one.divergent,
+                _ACKNOWLEDGEMENTS: pl.Series(
+                    [None] * one.trials.size
+                    if one.other_acknowledgements is None
+                    else one.other_acknowledgements,
+                    dtype=pl.Boolean,
+                ),
             }
         )
         for case_id, one in cases.items()
     ]
-    table = pl.concat(tables).sort(*_PART, "ticks", "off", "same_sequence", "divergent")
+    table = pl.concat(tables).sort(
+        *_PART, "ticks", "off", "same_sequence", "divergent", _ACKNOWLEDGEMENTS
+    )
+    known = any(one.other_acknowledgements is not None for one in cases.values())
+    schema = _WITH_ACKNOWLEDGEMENTS if known else _SCHEMA
     step = pl.col("ticks") - pl.col("ticks").shift(1, fill_value=0).over(_PART)
     written = io.BytesIO()
-    table.with_columns(step.alias("step")).select(*_SCHEMA).cast(pl.Schema(_SCHEMA)).write_parquet(
+    table.with_columns(step.alias("step")).select(*schema).cast(pl.Schema(schema)).write_parquet(
         written, compression="zstd", compression_level=19, statistics=False
     )
     return written.getvalue()
@@ -74,7 +89,8 @@ def unpacked(source: Path) -> dict[str, ReplayOfCase]:
         content = read_bytes(source, MOST_BYTES)
         refuse_large(io.BytesIO(content))
         found = pl.scan_parquet(io.BytesIO(content))
-        if found.collect_schema() != pl.Schema(_SCHEMA):
+        columns = found.collect_schema()
+        if columns not in (pl.Schema(_SCHEMA), pl.Schema(_WITH_ACKNOWLEDGEMENTS)):
             raise _damaged(source, "has other columns")
         if int(found.select(pl.len()).collect().item()) > _MOST_ROWS:
             raise _damaged(source, f"has more than {_MOST_ROWS:,} rows")
@@ -85,14 +101,20 @@ def unpacked(source: Path) -> dict[str, ReplayOfCase]:
         raise _damaged(source, f"cannot be read: {error.strerror or error}") from None
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         raise _damaged(source, "is no whole Parquet file") from None
-    if any(table[name].null_count() for name in _SCHEMA if name != "off"):
+    if any(table[name].null_count() for name in table.columns if name not in _NULLABLE):
         raise _damaged(source, "lacks values")
+    if _ACKNOWLEDGEMENTS not in table.columns:
+        table = table.with_columns(pl.lit(None, pl.Boolean).alias(_ACKNOWLEDGEMENTS))
     table = table.with_columns(pl.col("step").cum_sum().over(_PART).alias("ticks"))
     by_case = table.partition_by("case_id", as_dict=True, maintain_order=True)
+    for rows in by_case.values():
+        if rows[_ACKNOWLEDGEMENTS].null_count() not in {0, rows.height}:
+            raise _damaged(source, "lacks values")
     return {str(key[0]): _case(rows) for key, rows in by_case.items()}
 
 
 def _case(rows: pl.DataFrame) -> ReplayOfCase:
+    others = rows[_ACKNOWLEDGEMENTS]
     measured = rows["ticks"].to_numpy().astype(np.float64) * _TICK_NS
     off = rows["off"].cast(pl.Float64).fill_null(np.inf).to_numpy() * _TICK_NS
     return ReplayOfCase(
@@ -102,6 +124,7 @@ def _case(rows: pl.DataFrame) -> ReplayOfCase:
         measured,
         rows["same_sequence"].to_numpy(),
         rows["divergent"].to_numpy(),
+        None if others.null_count() else others.to_numpy(),
     )
 
 

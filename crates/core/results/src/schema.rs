@@ -26,7 +26,8 @@ pub struct Column {
 ///
 /// `connection` is null for a metric that a whole scenario has one value of, `stage` for the whole
 /// metric. `weight` is a number of trials, and where `exact` is true a probability: the row belongs
-/// to a distribution that is known exactly. A row is one span of the timeline of a single
+/// to a distribution that is known exactly, but for what the probabilities of the case's whole time
+/// and of `connection.failed` lack to one. A row is one span of the timeline of a single
 /// connection where `from_ns` and `until_ns`, counted from the trial's beginning, are not null;
 /// `step` then names the operation or message, and the row is part of no sum or distribution.
 pub fn columns() -> Vec<Column> {

@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Replaying what a link did to the packets of a connection that was measured.
 //!
-//! A packet of the trial is the one in the log that goes the same way, has the same sequence
-//! numbers and flags, and is the same copy of them; of those without content, the one that
-//! acknowledges the same. It meets the same fate: lost, or so long on its way. Its number among all
-//! packets would not do: one bare acknowledgement more would shift every fate after it.
+//! Each packet of the trial meets the fate of one in the log: lost, or so long on its way. Its
+//! number among all packets would not tell which: one bare acknowledgement more would shift every
+//! fate after it. What tells is what it carries.
+//!
+//! - *Data* are told by their first byte. A segment that is the n-th of its direction to carry its
+//!   first byte meets the fate of the log's n-th packet that carries that byte. Where both halves
+//!   cut a write alike, that is the same segment. Where they do not (writes coalesce within
+//!   microseconds), the byte was in that packet all the same: two halves of a packet that was lost
+//!   are both lost, and a segment made of two packets meets the fate of the first. So a loss is
+//!   neither left out nor met by a byte that was sent again. The connection counts as divergent,
+//!   since each half has packets that the other does not have.
+//! - *SYN and FIN without data* are those with the same sequence numbers and flags, and *bare
+//!   acknowledgements* those that acknowledge the same; of several copies the same copy.
+//!
 //! One that the log does not have comes through in the link's own time.
 
 use std::collections::HashMap;
 
-use crate::carrier::tcp::wire::{ACK, FIN, SYN, TcpSegment};
+use crate::carrier::tcp::wire::{ACK, FIN, Range, SYN, TcpSegment};
 use crate::outcome::ConnectionOutcome;
 use crate::packet::Body;
 use crate::route::Heading;
@@ -98,9 +108,14 @@ struct Key {
 /// The fates of one connection's packets, while a trial asks for them.
 #[derive(Debug, Default)]
 pub(crate) struct Replay {
+    /// Of packets without data.
     fates: HashMap<Key, Fate>,
+    /// Of packets with data, by direction, in the order of the log.
+    data_fates: [Vec<(Range, Fate)>; 2],
     /// Times that each packet was sent so far, under the key of copy 0.
     copies: HashMap<Key, u32>,
+    /// The data that the trial sent so far, by direction.
+    data_sent: [Vec<Range>; 2],
     /// What the trial sent, in its order, ns.
     sent: Vec<(Key, u64)>,
 }
@@ -136,8 +151,16 @@ impl Key {
 impl Replay {
     /// Of a connection's packets, in the order in which the link got them.
     pub(crate) fn new(packets: &[LoggedPacket]) -> Replay {
-        let fates = keys(packets).zip(packets).map(|(key, packet)| (key, packet.fate)).collect();
-        Replay { fates, ..Replay::default() }
+        let mut replay = Replay::default();
+        for (key, packet) in keys(packets).zip(packets) {
+            if packet.len > 0 {
+                let data = data(packet.seq, packet.len);
+                replay.data_fates[packet.heading as usize].push((data, packet.fate));
+            } else {
+                replay.fates.insert(key, packet.fate);
+            }
+        }
+        replay
     }
 
     /// The fate of a packet that is sent now; `None` for one that the log does not have.
@@ -145,7 +168,22 @@ impl Replay {
         let Body::Tcp(segment) = body else { return None };
         let key = Key::of_segment(heading, segment).next_copy(&mut self.copies);
         self.sent.push((key, now));
-        self.fates.get(&key).copied()
+        match segment.data_bytes() {
+            0 => self.fates.get(&key).copied(),
+            bytes => self.fate_of_data(heading, data(segment.seq, bytes)),
+        }
+    }
+
+    /// The fate of the logged packet that carries the first byte of data as often as it has been
+    /// sent now. Two segments may share it, so that none is used up.
+    fn fate_of_data(&mut self, heading: Heading, data: Range) -> Option<Fate> {
+        let first = data.start;
+        let sent = &mut self.data_sent[heading as usize];
+        let sent_before = sent.iter().filter(|of| carries(of, first)).count();
+        sent.push(data);
+        let mut logged =
+            self.data_fates[heading as usize].iter().filter(|(of, _)| carries(of, first));
+        logged.nth(sent_before).map(|&(_, fate)| fate)
     }
 
     /// How a trial that is over compares with the log. `log_ends_ns` and `ends_ns` are when the
@@ -191,8 +229,115 @@ impl Replay {
     }
 }
 
+/// The sequence numbers of so many bytes of data.
+fn data(seq: u32, bytes: u32) -> Range {
+    Range { start: seq, end: seq.wrapping_add(bytes) }
+}
+
+/// Whether a byte is among data.
+fn carries(data: &Range, byte: u32) -> bool {
+    byte.wrapping_sub(data.start) < data.end.wrapping_sub(data.start)
+}
+
 /// The keys of a log's packets, in their order.
 fn keys(packets: &[LoggedPacket]) -> impl Iterator<Item = Key> {
     let mut copies = HashMap::new();
     packets.iter().map(move |packet| Key::of_logged(packet).next_copy(&mut copies))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::carrier::tcp::wire::{PSH, SACK_BLOCKS};
+
+    const LATE: Fate = Fate::Delivered { delay_ns: 90_000_000 };
+    const SOON: Fate = Fate::Delivered { delay_ns: 30_000_000 };
+
+    /// A logged packet from the server, at an instant that is its number.
+    fn logged(number: u64, seq: u32, len: u32, fate: Fate) -> LoggedPacket {
+        let heading = Heading::Down;
+        LoggedPacket { heading, at_ns: number, seq, len, ack: 1, flags: ACK | PSH, fate }
+    }
+
+    fn body(seq: u32, end: u32, flags: u8) -> Body {
+        let sack = [Range::default(); SACK_BLOCKS];
+        Body::Tcp(TcpSegment { seq, end, ack: 1, stamp: 0, echo: 0, flags, sacks: 0, sack })
+    }
+
+    /// The fates of segments from the server, each of these sequence numbers.
+    fn fates(replay: &mut Replay, segments: &[(u32, u32)]) -> Vec<Option<Fate>> {
+        let fate = |&(seq, end): &(u32, u32)| replay.fate(Heading::Down, &body(seq, end, ACK), 7);
+        segments.iter().map(fate).collect()
+    }
+
+    /// Packets with content that only the trial sent, and that only the log has.
+    fn divergence(replay: &Replay, packets: &[LoggedPacket]) -> (u32, u32) {
+        let (unmatched, _) = replay.compare(packets, (1_000, 1_000), 0);
+        (unmatched.only_simulated, unmatched.only_logged)
+    }
+
+    #[test]
+    fn both_halves_of_a_packet_that_was_lost() {
+        let packets = [logged(0, 1, 1_000, Fate::Lost), logged(1, 1, 1_000, LATE)];
+        let mut replay = Replay::new(&packets);
+        let found = fates(&mut replay, &[(1, 401), (401, 1_001)]);
+        assert_eq!(found, [Some(Fate::Lost); 2]);
+        // Each half is sent again, and so was its first byte.
+        assert_eq!(fates(&mut replay, &[(401, 1_001), (1, 401)]), [Some(LATE); 2]);
+        assert_eq!(divergence(&replay, &packets), (4, 2));
+    }
+
+    #[test]
+    fn halves_that_are_joined_when_sent_again() {
+        let packets = [logged(0, 1, 1_000, Fate::Lost), logged(1, 1, 1_000, LATE)];
+        let mut replay = Replay::new(&packets);
+        fates(&mut replay, &[(1, 401), (401, 1_001)]);
+        // The first that is cut like the log's, and yet its bytes are sent for the second time.
+        assert_eq!(fates(&mut replay, &[(1, 1_001)]), [Some(LATE)]);
+    }
+
+    #[test]
+    fn segment_made_of_two_packets() {
+        for (first, second) in [(Fate::Lost, SOON), (LATE, Fate::Lost)] {
+            let packets = [logged(0, 1, 400, first), logged(1, 401, 600, second)];
+            let mut replay = Replay::new(&packets);
+            assert_eq!(fates(&mut replay, &[(1, 1_001)]), [Some(first)]);
+            assert_eq!(divergence(&replay, &packets), (1, 2));
+        }
+    }
+
+    #[test]
+    fn rest_of_a_packet_that_is_sent_again() {
+        let packets =
+            [logged(0, 1, 1_000, LATE), logged(1, 401, 600, Fate::Lost), logged(2, 401, 600, SOON)];
+        let mut replay = Replay::new(&packets);
+        let found = fates(&mut replay, &[(1, 1_001), (401, 1_001), (401, 1_001)]);
+        assert_eq!(found, packets.map(|packet| Some(packet.fate)));
+        assert_eq!(divergence(&replay, &packets), (0, 0));
+    }
+
+    #[test]
+    fn bytes_that_the_log_does_not_have() {
+        let mut replay = Replay::new(&[logged(0, 1, 1_000, Fate::Lost)]);
+        let once = replay.fate(Heading::Up, &body(1, 1_001, ACK), 7);
+        assert_eq!(once, None, "they went the other way");
+        let found = fates(&mut replay, &[(1_001, 2_001), (1, 1_001), (1, 1_001)]);
+        assert_eq!(found, [None, Some(Fate::Lost), None]);
+    }
+
+    /// Neither a FIN nor a bare acknowledgement is taken for the data beside it.
+    #[test]
+    fn packets_without_data() {
+        let fin = |fate| LoggedPacket { flags: FIN | ACK, ..logged(1, 1_001, 0, fate) };
+        let packets = [logged(0, 1, 1_000, Fate::Lost), fin(LATE)];
+        let mut replay = Replay::new(&packets);
+        let fate = |replay: &mut Replay, seq, end, flags| {
+            replay.fate(Heading::Down, &body(seq, end, flags), 7)
+        };
+        assert_eq!(fate(&mut replay, 1_001, 1_002, FIN | ACK), Some(LATE));
+        assert_eq!(fate(&mut replay, 501, 502, FIN | ACK), None);
+        assert_eq!(fate(&mut replay, 501, 501, ACK), None);
+        // A segment that ends the stream as well is told by its data.
+        assert_eq!(fate(&mut replay, 501, 1_002, FIN | ACK), Some(Fate::Lost));
+    }
 }

@@ -68,6 +68,32 @@ proptest! {
         prop_assert!(replayed.same_retransmissions);
     }
 
+    /// A log of the same losses whose packets are cut otherwise is the same trial, and divergent.
+    #[test]
+    fn log_that_is_cut_otherwise(seed: u64, share in 1_u32..100) {
+        let mut cut = 0;
+        let halves = |packets: &mut Vec<LoggedPacket>| {
+            let whole = std::mem::take(packets);
+            for packet in whole {
+                let first = packet.len * share / 100;
+                if first == 0 {
+                    packets.push(packet);
+                    continue;
+                }
+                cut += 1;
+                let (seq, len) = (packet.seq + first, packet.len - first);
+                packets.push(LoggedPacket { len: first, ..packet });
+                packets.push(LoggedPacket { seq, len, ..packet });
+            }
+        };
+        let Some((total, replayed)) = again(LOSSY, seed, halves) else { return Ok(()) };
+        prop_assert_eq!(replayed.outcome.value(Metric::HttpsEstablishment), total);
+        prop_assert!(cut > 0);
+        prop_assert!(replayed.unmatched.only_simulated > 0, "{:?}", replayed.unmatched);
+        prop_assert!(replayed.unmatched.only_logged > 0, "{:?}", replayed.unmatched);
+        prop_assert_eq!(replayed.unmatched.acknowledgements, 0);
+    }
+
     /// A bare acknowledgement that the simulator does not send moves no other packet's fate.
     #[test]
     fn one_acknowledgement_more(seed: u64) {

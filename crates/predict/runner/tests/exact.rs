@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What is stored of cases of the exact tier.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use warifu_model::{Catalog, Metric, ProfileKind, Study};
+use warifu_results::{CaseRows, Memory, Weights};
+use warifu_runner::{Options, Tier, predict};
+
+/// A link without loss, and one that loses 2 %, between two machines that were calibrated.
+const STUDY: &str = "name = \"exact\"\nseed = 1\ntrials = 1\ndevice = \"xeon-2-5-ghz-vm\"\n\
+                     server = \"xeon-2-5-ghz-vm\"\nkey_store = \"software\"\n\
+                     stack = \"https/tls1.3\"\n[link]\nprofile = \"loopback\"\nrtt = \"60 ms\"\n\
+                     [vary]\n\"link.loss\" = [\"0 %\", \"2 %\"]\n";
+
+fn catalog() -> Catalog {
+    let mut catalog = Catalog::default();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../profiles");
+    for (kind, name) in [
+        (ProfileKind::Device, "xeon-2-5-ghz-vm"),
+        (ProfileKind::KeyStore, "software"),
+        (ProfileKind::Link, "loopback"),
+        (ProfileKind::Tcp, "linux-6.18"),
+    ] {
+        let path = root.join(kind.folder()).join(format!("{name}.toml"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        catalog.add(kind, name, &text, name).unwrap();
+    }
+    catalog
+}
+
+/// What the weights of a metric and of failing lack to one.
+fn lacking(case: &CaseRows, metric: Metric) -> f64 {
+    let of_either = |of: Metric| [metric, Metric::ConnectionFailed].contains(&of);
+    let rows = case.rows.iter().filter(|row| row.stage.is_none() && of_either(row.metric));
+    1.0 - rows.map(|row| row.weight).sum::<f64>()
+}
+
+/// Readers know what was left out by this alone (python/warifu/results/folder.py).
+#[test]
+fn weights_of_a_time_and_of_failing_lack_the_residual_to_one() {
+    let catalog = catalog();
+    let study = Study::parse(STUDY, "exact.toml", &catalog).unwrap();
+    let options = Options { tier: Tier::Exact, ..Options::default() };
+    let (mut kept, cancel) = (Memory::default(), AtomicBool::new(false));
+    let done = predict(&study, &catalog, options, &mut kept, &mut |_| {}, &cancel).unwrap();
+    let [lossless, lossy] = &kept.cases[..] else { panic!("{} cases", kept.cases.len()) };
+    assert!(done.residual > 1e-9 && done.residual <= 1e-3, "{done:?}");
+    for metric in [Metric::HttpsEstablishment, Metric::TcpConnect] {
+        assert!(lacking(lossless, metric).abs() < 1e-10);
+        assert!((lacking(lossy, metric) - done.residual).abs() < 1e-10);
+    }
+    assert!(kept.cases.iter().all(|case| case.weights == Weights::Probabilities));
+}
