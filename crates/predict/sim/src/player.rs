@@ -145,17 +145,17 @@ impl Player {
         let World { streams, places, .. } = world;
         let stream = &mut streams[role as usize];
         for piece in run {
-            let ns = match piece.time {
+            let (cold, ns) = match piece.time {
                 Taken::Drawn { cost, cold } => {
-                    model.programs.costs[cost as usize].draw(cold, stream, places)
+                    (cold, model.programs.costs[cost as usize].draw(cold, stream, places))
                 }
-                Taken::Always { ns } => ns,
+                Taken::Always { cold, ns } => (cold, ns),
                 Taken::Paused { ns } => {
                     account.spend(piece.stage, ns);
                     continue;
                 }
             };
-            account.spend(piece.stage, self.speeds.of(role, ns));
+            account.spend(piece.stage, self.speeds.of(role, cold, ns));
         }
     }
 

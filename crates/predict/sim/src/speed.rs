@@ -13,17 +13,17 @@ use crate::random::{Purpose, Stream};
 /// nothing is drawn and all costs are what they are.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SpeedLaws {
-    /// Of one connection.
-    connection: [Option<Box<[f64]>>; 2],
+    /// Of one connection, warm and cold.
+    connection: [Option<[Box<[f64]>; 2]>; 2],
     /// Of all connections of a trial.
     sitting: [Option<Box<[f64]>>; 2],
     /// Whether both ends are one machine, which is as slow or quick for both.
     one_machine: bool,
 }
 
-/// What the computing of each role takes in the place of 1.
+/// What the computing of each role takes in the place of 1, with warm caches and with cold ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Speeds([f64; 2]);
+pub(crate) struct Speeds([[f64; 2]; 2]);
 
 /// Steps between the quantiles of a sitting's factor.
 const STEPS: u32 = 64;
@@ -34,7 +34,12 @@ impl SpeedLaws {
         let speeds = ends.map(|end| end.device().speed.as_ref());
         let deviation = |of: f64| (of > 0.0).then(|| log_normal(of));
         SpeedLaws {
-            connection: speeds.map(|speed| speed.map(|of| of.connection.clone())),
+            connection: speeds.map(|speed| {
+                speed.map(|of| {
+                    let waited = of.waited.as_ref().unwrap_or(&of.connection);
+                    [of.connection.clone(), waited.clone()]
+                })
+            }),
             sitting: speeds.map(|speed| speed.and_then(|of| of.sitting).and_then(deviation)),
             one_machine: ends[0].device().name == ends[1].device().name,
         }
@@ -42,7 +47,7 @@ impl SpeedLaws {
 
     /// Whether one role's computing takes more or less than its costs.
     pub(crate) fn vary(&self) -> bool {
-        self.connection.iter().chain(&self.sitting).any(Option::is_some)
+        self.connection.iter().any(Option::is_some) || self.sitting.iter().any(Option::is_some)
     }
 
     /// Those of one connection of a trial: of which instance, and which of its episodes.
@@ -56,14 +61,15 @@ impl SpeedLaws {
         // Both are drawn in any case: what one end states changes nothing of the other's luck.
         let mut factors = self.connection.each_ref().map(|law| {
             let place = stream.uniform();
-            law.as_deref().map_or(1.0, |quantiles| at(quantiles, place))
+            law.as_ref().map_or([1.0; 2], |laws| laws.each_ref().map(|law| at(law, place)))
         });
         if self.sitting.iter().any(Option::is_some) {
             let server = Stream::new(seed, Purpose::Sitting).uniform();
             let device = || Stream::numbered(seed, Purpose::Sitting, instance.into()).uniform();
             let places = [if self.one_machine { server } else { device() }, server];
-            for ((factor, law), place) in factors.iter_mut().zip(&self.sitting).zip(places) {
-                *factor *= law.as_deref().map_or(1.0, |quantiles| at(quantiles, place));
+            for ((factors, law), place) in factors.iter_mut().zip(&self.sitting).zip(places) {
+                let sitting = law.as_deref().map_or(1.0, |quantiles| at(quantiles, place));
+                factors.iter_mut().for_each(|factor| *factor *= sitting);
             }
         }
         Speeds(factors)
@@ -95,15 +101,15 @@ fn log_normal(deviation: f64) -> Box<[f64]> {
 
 impl Default for Speeds {
     fn default() -> Self {
-        Speeds([1.0; 2])
+        Speeds([[1.0; 2]; 2])
     }
 }
 
 impl Speeds {
-    /// What computing takes that costs so much, ns.
+    /// What computing takes that costs so much, ns, with warm caches or with cold ones.
     #[inline]
-    pub(crate) fn of(self, role: Role, ns: u64) -> u64 {
-        let factor = self.0[role as usize];
+    pub(crate) fn of(self, role: Role, cold: bool, ns: u64) -> u64 {
+        let factor = self.0[role as usize][usize::from(cold)];
         // Exactly the cost where there is no factor. A signed integer converts in one instruction,
         // and what is not negative rounds without a call.
         if factor == 1.0 { ns } else { (ns as i64 as f64 * factor + 0.5) as i64 as u64 }
@@ -127,7 +133,8 @@ mod tests {
     use super::*;
 
     fn laws(client: Option<&[f64]>, server: Option<&[f64]>) -> SpeedLaws {
-        let connection = [client.map(Into::into), server.map(Into::into)];
+        let both = |law: &[f64]| [law.into(), law.into()];
+        let connection = [client.map(both), server.map(both)];
         SpeedLaws { connection, ..SpeedLaws::default() }
     }
 
@@ -141,7 +148,7 @@ mod tests {
         let speeds = laws(None, None).draw(7, 0, 3);
         assert_eq!(speeds, Speeds::default());
         for ns in [0, 1, 123_456_789, u64::MAX] {
-            assert_eq!(speeds.of(Role::Client, ns), ns);
+            assert_eq!(speeds.of(Role::Client, ns % 2 == 0, ns), ns);
         }
     }
 
@@ -149,7 +156,8 @@ mod tests {
     fn factors_follow_their_law_and_roles_are_independent() {
         let laws = laws(Some(&[0.5, 1.0, 3.0]), Some(&[1.0, 2.0]));
         let n = 100_000;
-        let drawn: Vec<[f64; 2]> = (0..n).map(|trial| laws.draw(trial, 0, 0).0).collect();
+        let warm = |Speeds([[client, _], [server, _]])| [client, server];
+        let drawn: Vec<[f64; 2]> = (0..n).map(|trial| warm(laws.draw(trial, 0, 0))).collect();
         let mean = |of: usize| drawn.iter().map(|pair| pair[of]).sum::<f64>() / n as f64;
         // The areas under the quantiles; standard errors are below 0.003.
         assert!((mean(0) - 1.375).abs() < 0.015 && (mean(1) - 1.5).abs() < 0.015);
@@ -160,11 +168,27 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_has_the_same_place_warm_and_cold() {
+        let law = |quantiles: &[f64]| -> Box<[f64]> { quantiles.into() };
+        let connection = [Some([law(&[1.0, 2.0]), law(&[1.0, 5.0])]), None];
+        let laws = SpeedLaws { connection, ..SpeedLaws::default() };
+        for seed in 0..100 {
+            let speeds = laws.draw(seed, 0, 0);
+            let Speeds([[warm, cold], server]) = speeds;
+            assert!((cold - 1.0 - 4.0 * (warm - 1.0)).abs() < 1e-9);
+            assert_eq!(server, [1.0; 2]);
+            let took = |cold| speeds.of(Role::Client, cold, 1_000_000) as f64 / 1e6;
+            assert!((took(false) - warm).abs() < 1e-6 && (took(true) - cold).abs() < 1e-6);
+        }
+    }
+
+    #[test]
     fn a_sittings_factor_has_its_spread_and_median() {
         let laws = sittings([0.12, 0.05], false);
         let n = 50_000;
         let logs = |of: usize| {
-            let mut logs: Vec<f64> = (0..n).map(|seed| laws.draw(seed, 0, 0).0[of].ln()).collect();
+            let mut logs: Vec<f64> =
+                (0..n).map(|seed| laws.draw(seed, 0, 0).0[of][0].ln()).collect();
             logs.sort_by(f64::total_cmp);
             let mean = logs.iter().sum::<f64>() / n as f64;
             let square = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / n as f64;
@@ -204,8 +228,8 @@ mod tests {
             let alone = laws(None, Some(&law)).draw(seed, instance, episode);
             let both = laws(Some(&[1.0, 5.0]), Some(&law)).draw(seed, instance, episode);
             prop_assert_eq!(alone.0[1], both.0[1]);
-            prop_assert_eq!(alone.0[0], 1.0);
-            prop_assert!((0.9..=1.4).contains(&alone.0[1]));
+            prop_assert_eq!(alone.0[0], [1.0; 2]);
+            prop_assert!((0.9..=1.4).contains(&alone.0[1][0]));
         }
     }
 }

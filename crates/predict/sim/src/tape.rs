@@ -37,7 +37,7 @@ pub(crate) enum Act {
     /// A party does nothing for so long.
     Pause { party: u8, ns: u64 },
     /// A party's processing takes as long as it always does.
-    Constant { party: u8, stage: Stage, ns: u64 },
+    Constant { party: u8, cold: bool, stage: Stage, ns: u64 },
     /// A party's processing, one after the other; the index is of [`Ways::runs`].
     Compute { party: u8, run: u32 },
     /// A call to the key store, after which the party's caches are cold if it took longer.
@@ -102,7 +102,7 @@ pub(crate) enum Taken {
     /// [`Programs::costs`]: crate::program::Programs::costs
     Drawn { cost: u32, cold: bool },
     /// Always so long, but for what a connection's computing has in common.
-    Always { ns: u64 },
+    Always { cold: bool, ns: u64 },
     /// So long by the program's own will.
     Paused { ns: u64 },
 }
@@ -240,8 +240,8 @@ impl Act {
             Act::Draw { party, cold, stage, cost } => {
                 Some((party, Piece { stage, time: Taken::Drawn { cost, cold } }))
             }
-            Act::Constant { party, stage, ns } => {
-                Some((party, Piece { stage, time: Taken::Always { ns } }))
+            Act::Constant { party, cold, stage, ns } => {
+                Some((party, Piece { stage, time: Taken::Always { cold, ns } }))
             }
             Act::Pause { party, ns } => {
                 Some((party, Piece { stage: Stage::Idle, time: Taken::Paused { ns } }))
@@ -348,7 +348,7 @@ impl Recorder {
                     let times = if is_cold { cold } else { warm };
                     for (stage, ns) in stages.into_iter().zip(times) {
                         if ns > 0 {
-                            self.push(Act::Constant { party, stage, ns });
+                            self.push(Act::Constant { party, cold: is_cold, stage, ns });
                         }
                     }
                 }

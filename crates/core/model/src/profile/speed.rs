@@ -25,6 +25,9 @@ pub struct Speed {
     /// quantiles from 0 to 1, not falling, linear between them. A single one is no law: all costs
     /// times that.
     pub connection: Box<[f64]>,
+    /// The same of what is computed with cold caches, after a wait; `connection` where there is
+    /// none. A connection has the same place in both laws.
+    pub waited: Option<Box<[f64]>>,
     /// The standard deviation of the logarithm of the factor that a whole sitting (a part of a
     /// measurement, some minutes) has in common, whose median is 1. A trial is of some sitting or
     /// other, and draws it.
@@ -41,6 +44,7 @@ impl Speed {
             section.refuse("connection", "is missing: expected factors such as [0.95, 1, 1.2]");
         }
         let connection = section.read("connection", factors);
+        let waited = section.read("waited", factors);
         let sitting = section.read("sitting", |value| match number(value) {
             Some(share) if (0.0..1.0).contains(&share) => Ok(share),
             _ => Err("expected a share from 0 to below 1".to_owned()),
@@ -48,31 +52,40 @@ impl Speed {
         let provenance = Provenance::read(&section, around);
         section.get("note");
         section.refuse_unknown();
-        Some(Speed { connection: connection?, sitting, provenance })
+        Some(Speed { connection: connection?, waited, sitting, provenance })
     }
 
-    /// The factor that a fraction `p` of all connections do not exceed.
+    /// The factor of warm computing that a fraction `p` of all connections do not exceed.
     pub fn quantile(&self, p: f64) -> f64 {
-        let last = self.connection.len() - 1;
-        let position = p.clamp(0.0, 1.0) * last as f64;
-        let index = position as usize;
-        let low = self.connection[index];
-        let high = self.connection[(index + 1).min(last)];
-        low + (high - low) * (position - index as f64)
+        quantile(&self.connection, p)
     }
 
     /// As figures that predictions rest on.
     pub(super) fn inputs(&self, device: &str) -> Vec<Input> {
-        let [low, middle, high] = [0.05, 0.5, 0.95].map(|p| format!("{:.3}", self.quantile(p)));
-        let connection = Shown::word(format!("median {middle}, nine in ten from {low} to {high}"));
+        let shown = |factors: &[f64]| {
+            let [low, middle, high] =
+                [0.05, 0.5, 0.95].map(|p| format!("{:.3}", quantile(factors, p)));
+            Shown::word(format!("median {middle}, nine in ten from {low} to {high}"))
+        };
         let figure =
             |key: &str, shown| self.provenance.input(FigureOf::Device, (device, key), shown, "1");
         let sitting = self.sitting.map(|share| {
             let text = format!("{share:.4}");
             figure("speed.sitting", Shown { text, number: Some(share), last_digit: None })
         });
-        std::iter::once(figure("speed.connection", connection)).chain(sitting).collect()
+        let waited = self.waited.as_ref().map(|of| figure("speed.waited", shown(of)));
+        let connection = figure("speed.connection", shown(&self.connection));
+        std::iter::once(connection).chain(waited).chain(sitting).collect()
     }
+}
+
+/// The factor that a fraction `p` of all do not exceed; there is one at least.
+fn quantile(factors: &[f64], p: f64) -> f64 {
+    let last = factors.len() - 1;
+    let position = p.clamp(0.0, 1.0) * last as f64;
+    let index = position as usize;
+    let (low, high) = (factors[index], factors[(index + 1).min(last)]);
+    low + (high - low) * (position - index as f64)
 }
 
 fn number(value: &Value) -> Option<f64> {
@@ -125,6 +138,11 @@ mod tests {
         assert_eq!(connection.value.text, "median 1.000, nine in ten from 0.910 to 1.450");
         assert_eq!((sitting.name(), sitting.value.number), ("d speed.sitting".into(), Some(0.04)));
         assert_eq!(sitting.source, "a bench");
+        assert_eq!(speed.waited, None);
+        let speed = parse("[speed]\nconnection = [1]\nwaited = [0.8, 1, 2]\n").unwrap().unwrap();
+        let [_, waited] = speed.inputs("d").try_into().unwrap();
+        assert_eq!(waited.name(), "d speed.waited");
+        assert_eq!(waited.value.text, "median 1.000, nine in ten from 0.820 to 1.900");
     }
 
     #[test]
@@ -137,6 +155,7 @@ mod tests {
             ("connection = [0, 1]", "0 is no factor: expected 0.01 to 100"),
             ("connection = [1, nan]", "NaN is no factor: expected 0.01 to 100"),
             ("connection = [1, \"2\"]", "\"2\" is no factor"),
+            ("connection = [1]\nwaited = [2, 1]", "1 stands after 2: expected ascending order"),
             ("connection = [1]\nsitting = 1.5", "d.toml: speed.sitting is 1.5: expected a share"),
             ("connection = [1]\nsiting = 0.1", "speed.siting is unknown; did you mean sitting?"),
         ] {
