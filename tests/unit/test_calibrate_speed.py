@@ -150,6 +150,30 @@ def test_costs_and_common_speed_are_found_again(sigma: float, bound: float) -> N
             assert _spread(alone[case]) < 0.6 * goal, "the test could not fail"
 
 
+def test_what_connections_have_in_common_after_a_wait_is_found_again() -> None:
+    base, costs, rtt = draft(), truth(), 20_000_000
+    text = STUDY.replace('"0 ms"', '"20 ms"')
+    law = Speed((0.98, 1.0, 1.02), waited=common(0.15).connection)
+    real = replace(base, entries=tuple(costs), speed=law)
+    measured = real.draw(text.format(seed=99, trials=2_000), WHOLE)
+
+    def simulate(entries: Sequence[Entry], law: Speed) -> Mapping[str, Floats]:
+        made = replace(base, entries=tuple(entries), speed=law)
+        return made.draw(text.format(seed=7, trials=4_000), WHOLE)
+
+    warm = replace(law, waited=None)
+    found = speed.fit_waited(costs, warm, parts(measured, [1.0, 1.0]), rtt, simulate)
+    assert found.connection == law.connection
+    assert found.waited is not None and law.waited is not None
+    assert log_spread(found.waited) == pytest.approx(log_spread(law.waited), rel=0.17)
+    assert np.median(found.waited) == pytest.approx(1.0, abs=0.012)
+    after, before = simulate(costs, found), simulate(costs, warm)
+    for case, values in measured.items():
+        assert _spread(after[case]) == pytest.approx(_spread(values), rel=0.1)
+        assert np.median(after[case]) == pytest.approx(np.median(values), rel=0.001)
+        assert _spread(before[case]) < 0.6 * _spread(values), "the test could not fail"
+
+
 def test_steps_alone_need_no_factor() -> None:
     base, costs = draft(), truth()
     real = replace(base, entries=tuple(costs))

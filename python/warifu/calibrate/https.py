@@ -178,6 +178,7 @@ class _Timed:
         progress("finding what connections have in common")
         common = self._common(made, own)
         made = replace(made, entries=common.entries, speed=common.speed)
+        made = replace(made, speed=self._waited(made, common.speed, own))
         progress("fitting what a rest costs")
         pause = self._rest(made)
         made = replace(made, entries=tuple(all_rested(made.entries, pause)))
@@ -196,17 +197,29 @@ class _Timed:
     def _common(self, draft: Draft, own: Set[str]) -> speed.Fit:
         """What the computing of a connection has in common, from connections without delay, in
         which there is nothing but computing."""
-        without_delay = {cell.case_id for cell in self.runs.cells if cell.rtt_ns == 0} & own
-        measured = {case: self.runs.parts_ns[case, _WHOLE] for case in sorted(without_delay)}
-        text = self.study.replace(loopback.PREDICT_TRIALS, _DRAWN_TRIALS)
-        text = text.replace(
-            f"[{loopback.listed(loopback.RTTS)}]", f"[{loopback.listed(('0 ms',))}]"
+        return speed.fit(draft.entries, self._parts_at(0, own), self._drawn_at(draft, "0 ms"))
+
+    def _waited(self, draft: Draft, found: Speed, own: Set[str]) -> Speed:
+        """The same with what it has in common after a wait."""
+        drawn = self._drawn_at(draft, _DELAY)
+        return speed.fit_waited(
+            draft.entries, found, self._parts_at(_DELAY_NS, own), _DELAY_NS, drawn
         )
+
+    def _parts_at(self, rtt_ns: int, own: Set[str]) -> speed.Parts:
+        """Whole connections over a delay, by case and part."""
+        cases = {cell.case_id for cell in self.runs.cells if cell.rtt_ns == rtt_ns} & own
+        return {case: self.runs.parts_ns[case, _WHOLE] for case in sorted(cases)}
+
+    def _drawn_at(self, draft: Draft, rtt: str) -> speed.Simulate:
+        """Whole connections over a delay, simulated."""
+        text = self.study.replace(loopback.PREDICT_TRIALS, _DRAWN_TRIALS)
+        text = text.replace(f"[{loopback.listed(loopback.RTTS)}]", f"[{loopback.listed((rtt,))}]")
 
         def simulate(entries: Sequence[Entry], law: Speed) -> Mapping[str, Floats]:
             return replace(draft, entries=tuple(entries), speed=law).draw(text, _WHOLE)
 
-        return speed.fit(draft.entries, measured, simulate)
+        return simulate
 
     def _rest(self, draft: Draft) -> Rest:
         def predict(costs: Rest) -> Mapping[Target, float]:
@@ -215,6 +228,9 @@ class _Timed:
 
         return rest.fit(self.pauses.medians_ns(), self.pauses.errors_ns(), predict)
 
+
+_DELAY, _DELAY_NS = "20 ms", 20_000_000
+"""The delay of `loopback.RTTS`."""
 
 _DRAWN_TRIALS = "predict_trials = 3000\n"
 """Of each case, where the spread of connections is compared and not their median."""

@@ -161,10 +161,17 @@ class Speed:
     sitting: float = 0.0
     """Standard deviation of the logarithm of a whole part's."""
     source: str = ""
+    waited: tuple[float, ...] | None = None
+    """The quantiles of what is computed after a wait, as `connection`; the same if None."""
 
     def toml(self) -> str:
         """The `[speed]` section."""
-        lines = ["[speed]", f"connection = [{', '.join(f'{one:.4f}' for one in self.connection)}]"]
+        laws = {"connection": self.connection, "waited": self.waited}
+        lines = ["[speed]"] + [
+            f"{name} = [{', '.join(f'{one:.4f}' for one in law)}]"
+            for name, law in laws.items()
+            if law is not None
+        ]
         lines.append(f"sitting = {self.sitting:.4f}")
         if self.source:
             lines += [f"source = {json.dumps(self.source)}", 'kind = "simulated"']

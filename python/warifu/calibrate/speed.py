@@ -11,13 +11,16 @@ it (`crates/core/model/src/profile/speed.rs` says what the simulator makes of th
 The connections are those of the calibration's own runs without network delay, each divided by the
 median of the part that it was measured in: what a whole part is slower than another is a factor of
 its own, which a trial draws as well (`sitting`).
+
+After a wait connections spread further than warm ones: what they have in common is then found once
+more, from the runs over a delay (`waited`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +80,8 @@ def fit(entries: Sequence[Entry], measured: Parts, simulate: Simulate) -> Fit:
     for _ in range(ROUNDS):
         costs = own
 
-        def draw(speed: Speed) -> Floats:
+        def draw(factor: Floats) -> Floats:
+            speed = Speed(tuple(factor.tolist()))
             return _drawn(simulate(costs, speed), measured)  # noqa: B023 - called in this round
 
         point = _search(point, whole, draw)
@@ -92,14 +96,41 @@ def fit(entries: Sequence[Entry], measured: Parts, simulate: Simulate) -> Fit:
     return Fit(speed, own, whole.size)
 
 
-def _search(start: Floats, whole: Floats, draw: Callable[[Speed], Floats]) -> Floats:
-    """The factor's parameters with which drawn connections spread as those that were measured."""
+def fit_waited(
+    entries: Sequence[Entry], speed: Speed, measured: Parts, rtt_ns: int, simulate: Simulate
+) -> Speed:
+    """The same speed with what connections have in common after a wait, from connections over a
+    delay.
+
+    Such a connection is a number of round trips and what is computed: it counts by how far it is
+    from its part's median, relative to the computing of its case, which is the simulated median
+    less whole round trips.
+    """
+    medians = {case: float(np.median(of)) for case, of in simulate(entries, speed).items()}
+    computing = {case: medians[case] % rtt_ns for case in measured}
+
+    def relative(case: str, values: Floats) -> Floats:
+        off = (values - float(np.median(values))) / max(1.0, computing[case])
+        return np.clip(1.0 + off, LEAST, MOST)
+
+    def draw(factor: Floats) -> Floats:
+        drawn = simulate(entries, replace(speed, waited=tuple(factor.tolist())))
+        return np.concatenate([relative(case, drawn[case]) for case in measured])
+
+    whole = [relative(case, part) for case, parts in measured.items() for part in parts]
+    point = _search(np.array(START), np.concatenate(whole), draw)
+    return replace(speed, waited=tuple(_factor(point).tolist()))
+
+
+def _search(start: Floats, whole: Floats, draw: Callable[[Floats], Floats]) -> Floats:
+    """The parameters of the factor with which drawn connections spread as those that were
+    measured."""
     levels = np.array(LEVELS)
     goal = np.quantile(whole, levels)
     errors = _errors(whole, levels)
 
     def residuals(point: Floats) -> Floats:
-        drawn: Floats = np.quantile(draw(Speed(tuple(_factor(point).tolist()))), levels)
+        drawn: Floats = np.quantile(draw(_factor(point)), levels)
         return np.asarray(np.log(np.divide(drawn, goal)) / errors, dtype=np.float64)
 
     # The same chance each time, so that what is drawn moves smoothly.

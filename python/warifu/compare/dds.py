@@ -113,7 +113,7 @@ def compare_folder(path: Path) -> DdsComparison:
 
 
 def compare(predicted: Results, measured: Results) -> DdsComparison:
-    """Joins two halves. Raises CompareError where `join.refuse` does, and where nothing is there."""
+    """Joins two halves. Raises CompareError where `join.refuse` does, and if nothing is there."""
     refuse(predicted, measured)
     shared = [one for one in predicted.cases if one in measured.cases]
     secured = [one for one in shared if _is_secured(predicted, one)]

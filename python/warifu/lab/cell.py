@@ -39,8 +39,8 @@ class Settings:
 
     rate_per_second: float | None = None
     """Connections a second, whatever the server takes of its processor; None: so many that it is
-    busy for less than `results.parts.SERVER_BUSY_MAX` of the time. Slower over a link with memory, where
-    each waits for the one before."""
+    busy for less than `results.parts.SERVER_BUSY_MAX` of the time. Slower over a link with memory,
+    where each waits for the one before."""
     port: int | None = None
     """The server's; None: the protocol's own."""
     others_bound: float | None = None

@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 #: What a part says that a newer lab allows others to take, if it does not say so itself: a share of
 #: all processors.
 OTHERS_MAX = 0.05
-#: Share of the time for which the server may be busy with connections that are one case each: a step
-#: in twenty finds its processor busy and waits for about half a millisecond, some 0.02 ms a step on
-#: average.
+#: Share of the time for which the server may be busy with connections that are one case each: a
+#: step in twenty finds its processor busy and waits for about half a millisecond, some 0.02 ms a
+#: step on average.
 SERVER_BUSY_MAX = 0.05
 #: Beyond the bound a part is accepted still, since pauses vary by chance and processors in speed.
 SERVER_BUSY_TOLERANCE = 0.005
-#: In fewer trials most of what the server did is what came before them, such as the connections that
-#: sessions are taken from.
+#: In fewer trials most of what the server did is what came before them, such as the connections
+#: that sessions are taken from.
 LEAST_PACED = 60
 
 
