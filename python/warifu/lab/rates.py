@@ -51,6 +51,9 @@ class Rates:
         self._fixed = fixed
         self._server_ns: dict[str, float] = {}
         self._work_ns: dict[str, float] = {}
+        #: What short runs took together and in how many trials; cells that had a longer one.
+        self._short: dict[str, tuple[int, int]] = {}
+        self._settled: set[str] = set()
 
     def of(self, cell: Cell) -> float:
         """Connections a second; where they come one after the other, one over the pause between."""
@@ -83,9 +86,22 @@ class Rates:
         """So many connections have taken so much of the two processors together."""
         if server_ns > 0 and trials > 0:
             self._server_ns[cell.case_id] = server_ns / trials
-        # In a few, most of it is what came before them.
-        if server_ns > 0 and client_ns > 0 and trials >= PILOT_TRIALS:
-            self._work_ns[cell.case_id] = WORK_MARGIN * (server_ns + client_ns) / trials
+        if server_ns > 0 and client_ns > 0:
+            self._learn_work(cell.case_id, server_ns + client_ns, trials)
+
+    def _learn_work(self, case_id: str, took_ns: int, trials: int) -> None:
+        """In a few connections some of it is what came before them, such as those that sessions are
+        taken from: they count together, and until there is a longer run."""
+        if trials >= PILOT_TRIALS:
+            self._settled.add(case_id)
+        elif case_id in self._settled:
+            return
+        else:
+            before_ns, before = self._short.get(case_id, (0, 0))
+            took_ns, trials = took_ns + before_ns, trials + before
+            self._short[case_id] = took_ns, trials
+        if trials >= PILOT_TRIALS:
+            self._work_ns[case_id] = WORK_MARGIN * took_ns / trials
 
     def needs_pilot(self, cell: Cell, parts: Iterable[int]) -> bool:
         """Whether a cell's rate is to be found before its parts, which have so many trials each.

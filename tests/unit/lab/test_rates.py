@@ -59,6 +59,20 @@ def test_work_that_others_keep_clear_of_is_what_a_connection_computes() -> None:
     assert found.work_s(LOSSY) == pytest.approx(0.005), "another cell has other work"
 
 
+def test_short_runs_tell_together_what_a_connection_computes() -> None:
+    """A calibration's runs have fifteen or forty connections each."""
+    found = Rates(25.0)
+    for _ in range(3):
+        found.learn(CALM, 15 * 4 * MS, 15 * 3 * MS, 15)
+        assert found.work_s(CALM) == pytest.approx(0.005)
+    found.learn(CALM, 15 * 4 * MS, 15 * 3 * MS, 15)
+    assert found.work_s(CALM) == pytest.approx(1.5 * 0.007)
+    # A longer run tells more than all of them.
+    found.learn(CALM, 60 * 3 * MS, 60 * 3 * MS, 60)
+    found.learn(CALM, 15 * 4 * MS, 15 * 3 * MS, 15)
+    assert found.work_s(CALM) == pytest.approx(1.5 * 0.006)
+
+
 def test_a_part_too_fast_is_rejected_and_then_slower() -> None:
     found = Rates()
     found.learn(LOSSY, MS * 60, 0, 60)
