@@ -112,7 +112,8 @@ def test_a_perfect_predictor_of_a_machine_that_drifts_does_not_fail(rtt_ms: floa
         for _ in range(RUNS):
             both = halves(ours, law.draw(4_000, rng, parts))
             share = 1.0 if rtt_ms == 0.0 else 0.02
-            for gate in gates_for(0.0):
+            # Of two parts the median is enough to see: their mean takes a bootstrap.
+            for gate in gates_for(0.0)[: 2 if parts == 10 else 1]:
                 rows = (
                     [mean_row("t", both, gate, share, rng)]
                     if gate.statistic == "mean"
