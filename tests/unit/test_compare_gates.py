@@ -113,7 +113,9 @@ def test_what_few_trials_show_to_be_outside_its_gate_fails(tmp_path: Path) -> No
     longer = middle + 2.0 * (pl.col("value") - middle)
     value = pl.when(of_whole).then(longer).otherwise(pl.col("value"))
     rows.with_columns(value.alias("value")).write_parquet(part)
-    Half("measured", [FREE], 400, seed=2).write(tmp_path)
+    parts = [{"first_trial": 40 * at, "trials": 40, "seed": 1} for at in range(10)]
+    cells = {FREE.case_id: {"trials": 400, "parts": parts}}
+    Half("measured", [FREE], 400, 2, manifest={"cells": cells}).write(tmp_path)
     (case,) = compare_folder(tmp_path).cases
     spread = case.row("p95 - p50")
     assert spread is not None

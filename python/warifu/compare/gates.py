@@ -131,11 +131,11 @@ RULE = (
     "fails in 95 %. Else it is not judged, and the table has the trials that would. The 95 % "
     "interval of predicted minus measured then passes inside the gate and fails wholly outside; "
     "undecided is a difference near the gate. What fewer trials show to be wholly outside fails "
-    "as well. Errors come from how the parts of a measurement differ, where there are five or "
-    "more. A case that calibrated the prediction is not judged, nor is one beside which other "
-    f"work took more than {OTHERS_MAX * 100:g} % of the processors in any part, or whose server "
-    "was so busy that connections waited for each other. A quantile that failed connections "
-    "reach in both halves has no value, and is not judged."
+    "as well, where parts give the errors. Errors come from how the parts of a measurement "
+    "differ, where there are five or more. A case that calibrated the prediction is not judged, "
+    f"nor is one beside which other work took more than {OTHERS_MAX * 100:g} % of the processors "
+    "in any part, or whose server was so busy that connections waited for each other. A "
+    "quantile that failed connections reach in both halves has no value, and is not judged."
 )
 
 

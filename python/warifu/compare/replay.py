@@ -72,7 +72,8 @@ def _median_row(
     pairs = Distribution.of(off)
     needs = jumps.reach(pairs, 0.5, rank.needs)
     enough = jumps.widest_rank_error(pairs, 0.5, width)
-    return judged(row, width, needs, trials_that_decide(rank.needs, enough, off.size))
+    needed = trials_that_decide(rank.needs, enough, off.size)
+    return judged(row, width, needs, needed, may_fail=blocks.are_parts)
 
 
 def _mean_row(metric: str, ours: Floats, measured: Floats, blocks: Blocks) -> Row:
@@ -89,7 +90,8 @@ def _mean_row(metric: str, ours: Floats, measured: Floats, blocks: Blocks) -> Ro
         gate=REPLAY_MEAN.text(),
     )
     width = REPLAY_MEAN.width_ns(row.measured)
-    return judged(row, width, error.needs, trials_that_decide(error.needs, width, off.size))
+    needed = trials_that_decide(error.needs, width, off.size)
+    return judged(row, width, error.needs, needed, may_fail=blocks.are_parts)
 
 
 def _p95_row(metric: str, ours: Floats, measured: Floats, blocks: Blocks) -> Row:
@@ -114,7 +116,8 @@ def _p95_row(metric: str, ours: Floats, measured: Floats, blocks: Blocks) -> Row
         gate=REPLAY_P95.text(),
     )  # fmt: skip
     needed = trials_that_decide(error.needs, width, ours.size)
-    return judged(row, width, error.needs, needed, may_fail=tells(0.95, ours.size))
+    may_fail = blocks.are_parts and tells(0.95, ours.size)
+    return judged(row, width, error.needs, needed, may_fail=may_fail)
 
 
 def _paired_share_row(

@@ -90,7 +90,7 @@ def judged(
 
     ``needs`` is the least width that the trials can decide. Fewer trials can still show that the
     difference is wholly outside the gate, which a perfect predictor's is in less than 2.5 % of
-    runs; not where ``may_fail`` is false, of intervals that are only rough.
+    runs; not where ``may_fail`` is false, of intervals that are only rough or know of no parts.
     """
     row = replace(row, width=width)
     verdict = judge(row.interval, width)
@@ -129,7 +129,8 @@ def mean_row(
     error = together(own, measured)
     width = gate.width_ns(values[1], computing_share)
     share = (own.of / error.of) ** 2 if error.of else 0.0
-    return judged(row, width, error.needs, trials_that_decide(error.needs, width, halves.n, share))
+    needed = trials_that_decide(error.needs, width, halves.n, share)
+    return judged(row, width, error.needs, needed, may_fail=blocks.are_parts)
 
 
 def _predicted_error(ours: Distribution, limit: float, n: float | None = None) -> Error:
@@ -184,7 +185,7 @@ def quantile_rows(
     needed = trials_that_decide(error.needs, enough, halves.n, predicted_share)
     if needed is not None:
         needed = max(needed, stats.least_trials(p))
-    return [judged(row, width, needs, needed)]
+    return [judged(row, width, needs, needed, may_fail=halves.blocks.are_parts)]
 
 
 def _rank_error(halves: Halves, p: float) -> Error:
@@ -275,7 +276,7 @@ def spread_row(
         width,
         null.needs,
         trials_that_decide(null.needs, width, halves.n, share),
-        may_fail=tells(p, halves.n),
+        may_fail=halves.blocks.are_parts and tells(p, halves.n),
     )
 
 
