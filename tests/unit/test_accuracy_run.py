@@ -3,27 +3,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from support.paths import ROOT
+from support.scripts import script
 
-
-def _script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        f"accuracy_{name}", ROOT / "studies" / "accuracy" / f"{name}.py"
-    )
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-archive, calibration, perfect = _script("archive"), _script("calibration"), _script("perfect")
+archive, calibration, perfect = (
+    script(f"studies/accuracy/{name}.py") for name in ("archive", "calibration", "perfect")
+)
 
 _TWO_CELLS = """
 name = "two-cells"

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import json
 from typing import Any
 
 import pytest
 
 from support.laboratory import MUTUAL_13
-from support.paths import ROOT
+from support.scripts import script
 from warifu import _core, case, study
 from warifu.case import Case, CoapStack, HttpsStack, NoLoss
 from warifu.typed_json import JsonError
@@ -19,12 +18,7 @@ from warifu.typed_json import JsonError
 
 def generator() -> Any:  # noqa: ANN401
     """scripts/generate_case.py as a module."""
-    spec = importlib.util.spec_from_file_location("gen", ROOT / "scripts" / "generate_case.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("scripts/generate_case.py")
 
 
 def test_generated_module_is_current() -> None:

@@ -3,20 +3,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
+from support import scripts
 from support.paths import ROOT
 
-_SPEC = importlib.util.spec_from_file_location("questions", ROOT / "scripts" / "questions.py")
-assert _SPEC is not None and _SPEC.loader is not None
-script = importlib.util.module_from_spec(_SPEC)
-sys.modules["questions"] = script
-_SPEC.loader.exec_module(script)
+script = scripts.script("scripts/questions.py")
 PAGE = (ROOT / "docs" / "questions.md").read_text()
 
 

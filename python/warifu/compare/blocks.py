@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from warifu.compare.power import Error
 from warifu.results import Floats
+from warifu.results.parts import LEAST_PARTS
 
-#: Fewer parts say nothing of how parts differ; trials then count as independent.
-LEAST_PARTS = 5
 #: Groups at random of trials that count as independent, and the least of a group.
 _GROUPS, _LEAST_OF_GROUP = 40, 5
 

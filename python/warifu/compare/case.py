@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warifu.compare import null_models, stats, strata
-from warifu.compare.blocks import LEAST_PARTS, Blocks, Ints, quantile
+from warifu.compare.blocks import Blocks, Ints, quantile
 from warifu.compare.comparison import STATISTICS, CaseComparison, CompareError
 from warifu.compare.conditions import conditions, why_not_judged
 from warifu.compare.exact import Bytes, compare_bytes
@@ -29,6 +29,7 @@ from warifu.compare.rows import (
     tells,
 )
 from warifu.results import Distribution, Floats, Results
+from warifu.results.parts import LEAST_PARTS
 from warifu.results.replay import ReplayOfCase
 from warifu.results.trials import Trials
 

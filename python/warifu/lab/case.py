@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 from warifu.case import Case, Link
 from warifu.lab.errors import LabError
+from warifu.results.parts import LEAST_PARTS
 from warifu.typed_json import JsonError
 
 THIS_HOST = "this-host"
@@ -23,9 +24,6 @@ MAX_TRIALS_A_PART = 1_000
 PARTS = 10
 """Parts of a cell that has the trials for them: how they differ says how sure a result is, since a
 machine's speed drifts between them (`warifu.compare.blocks`)."""
-
-LEAST_PARTS = 5
-"""Fewer say nothing of how parts differ, and are not made for that."""
 
 TRIALS_OF_A_PART = 200
 """Trials of each of them, at least."""

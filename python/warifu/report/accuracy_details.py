@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from warifu.compare.blocks import LEAST_PARTS
 from warifu.compare.comparison import Comparison
 from warifu.compare.stats import Interval
 from warifu.report.accuracy import statistic_name
 from warifu.report.figures import count, ms, ms_with, number, signed_ms_with
 from warifu.report.table import Column, Table, Value
+from warifu.results.parts import LEAST_PARTS
 
 
 def distance_table(comparison: Comparison) -> Table:

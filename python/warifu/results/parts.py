@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 #: What a part says that a newer lab allows others to take, if it does not say so itself: a share of
 #: all processors.
 OTHERS_MAX = 0.05
+#: Fewer parts say nothing of how parts differ: none are cut for that, and trials then count as
+#: independent.
+LEAST_PARTS = 5
 #: Share of the time for which the server may be busy with connections that are one case each: a
 #: step in twenty finds its processor busy and waits for about half a millisecond, some 0.02 ms a
 #: step on average.

@@ -13,7 +13,6 @@ from support.laboratory import make_case
 from warifu import _core, study
 from warifu.lab import seeds
 from warifu.lab.case import (
-    LEAST_PARTS,
     MAX_TRIALS_A_PART,
     TRIALS_OF_A_PART,
     Cell,
@@ -26,6 +25,7 @@ from warifu.lab.https.stack import CERTIFICATE_BYTES, https_of
 from warifu.lab.kernel import running
 from warifu.lab.link import configuration, impairments
 from warifu.lab.store import Part
+from warifu.results.parts import LEAST_PARTS
 
 
 @pytest.mark.parametrize(
