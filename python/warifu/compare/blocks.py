@@ -4,8 +4,8 @@
 Between them a machine's speed drifts by 5 to 12 %, so that trials of one part are alike and n of
 them say less than n independent ones would. The error of an estimate is therefore taken from how
 its parts differ, with one degree of freedom fewer than there are parts (Cochran 1977, section 9A,
-for means and shares; the delete-a-group jackknife of Kott 2001 for quantiles). With the five to ten
-parts of a cell Student's t then covers as often as it says, where a bootstrap of five parts covers
+for means and shares; the delete-a-group jackknife of Kott 2001 for quantiles). With five parts or
+more Student's t then covers as often as it says, where a bootstrap of five parts covers
 less than 90 % (tests/unit/test_compare_power.py has both).
 """
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from warifu.compare import null_models, stats, strata
 from warifu.compare.blocks import Blocks, Ints, quantile
 from warifu.compare.comparison import STATISTICS, CaseComparison, CompareError
-from warifu.compare.conditions import conditions, why_not_judged
+from warifu.compare.conditions import Conditions, conditions, why_not_judged
 from warifu.compare.exact import Bytes, compare_bytes
 from warifu.compare.gates import SPREADS, Gate, Verdict, gates_for, worst
 from warifu.compare.replay import replayed
@@ -28,6 +28,7 @@ from warifu.compare.rows import (
     spread_row,
     tells,
 )
+from warifu.compare.speed import AT_ITS_SPEED, MachineSpeed, computing_ns, speed_for
 from warifu.results import Distribution, Floats, Results
 from warifu.results.parts import LEAST_PARTS
 from warifu.results.replay import ReplayOfCase
@@ -42,9 +43,11 @@ def compare_case(
     case_id: str,
     tests: int = len(BYTES),
     replay: ReplayOfCase | None = None,
+    speeds: Sequence[MachineSpeed] = (),
 ) -> CaseComparison:
     """Compares one case, whose bytes are among ``tests`` that are judged together; seeded by the
-    study and the case, so a repetition gives the same."""
+    study and the case, so a repetition gives the same. Without loss, P50 and the mean are judged at
+    the machine's speed where ``speeds`` say what it was."""
     rng = np.random.default_rng(_seed(predicted.manifest.get("seed", 0), case_id))
     whole, phases = predicted.whole(case_id), predicted.phases(case_id)
     later = predicted.later(case_id)
@@ -58,7 +61,10 @@ def compare_case(
     how = conditions(measured, case_id)
     why_not = why_not_judged(predicted, case_id, how)
     computing_share = _computing_share(predicted, case_id, theirs)
-    rows = _rows(whole, judging, gates, computing_share, rng)
+    at = None if why_not or loss > 0.0 else _at_its_speed(predicted, case_id, judging, speeds, how)
+    rows = _rows(whole, judging, {} if at else gates, computing_share, rng)
+    if at is not None and gates:
+        rows += at.rows(whole, judging, gates, computing_share, rows, rng)
     models = predicted.strata(case_id)
     missing: list[str] = []
     if gates and rows:
@@ -75,14 +81,19 @@ def compare_case(
             more, why = _strata_rows(predicted, measured, case_id, trials, gates["mean"])
             rows += more
             missing += [why] if why else []
-    pairs = None if replay is None or not gates else replayed(whole, replay, computing_share)
+    pairs = None
+    if replay is not None and gates:
+        longer = None if at is None else at.longer_ns(replay.part)
+        pairs = replayed(whole, replay, computing_share, longer)
     if pairs is not None:
         rows += pairs.rows
     elif gates:
         missing.append("nothing was replayed")
     if why_not:
         rows = [row if row.gate is None else _without_verdict(row, why_not) for row in rows]
-    beside = [] if models is None else null_models.beside(models.null_models, rows)
+    beside = []
+    if models is not None:
+        beside = null_models.beside(models.null_models, rows, 0.0 if at is None else at.mean_ns)
     for metric in (*phases, *later):
         rows += _rows(metric, found[metric], {}, 0.0, rng)
     sizes = _sizes(predicted, measured, case_id, tests)
@@ -109,11 +120,70 @@ def compare_case(
         later=[one for one in later if any(row.metric == one for row in rows)],
         not_judged=why_not,
         conditions=how,
+        speed=None if at is None else at.speed,
         null_models=beside,
         replayed=0 if pairs is None else pairs.connections,
         divergent=0 if pairs is None else pairs.divergent,
         missing=missing,
     )
+
+
+@dataclass(frozen=True)
+class _AtItsSpeed:
+    """A case whose prediction is moved to the machine's speed."""
+
+    speed: MachineSpeed
+    computing_ns: float
+    #: The part of each measured connection.
+    part: Ints
+
+    @property
+    def mean_ns(self) -> float:
+        """By what all parts together are predicted to take longer, ns."""
+        return (self.speed.mean - 1.0) * self.computing_ns
+
+    def longer_ns(self, part: Ints) -> Floats:
+        """By what connections of these parts are predicted to take longer, ns."""
+        return self.speed.longer_ns(self.computing_ns, part)
+
+    def rows(
+        self,
+        metric: str,
+        found: Halves,
+        gates: dict[str, Gate],
+        computing_share: float,
+        raw: Sequence[Row],
+        rng: np.random.Generator,
+    ) -> list[Row]:
+        """The gates of the whole time: each connection against a prediction for its part. What is
+        measured stays as it is in ``raw``; the parts that give the errors move with their speed."""
+        values = found.values - self.longer_ns(self.part)
+        theirs = Distribution.of(values)
+        moved = replace(found, theirs=theirs, values=values, limit=common_limit(found.ours, theirs))
+        measured = {row.statistic: row.measured for row in raw}
+        rows = []
+        for row in _rows(metric, moved, gates, computing_share, rng):
+            if row.gate is None:
+                continue
+            if row.unit == "ns":
+                was = measured[row.statistic]
+                row = replace(row, predicted=was + row.difference, measured=was)
+            rows.append(replace(row, statistic=row.statistic + AT_ITS_SPEED))
+        return rows
+
+
+def _at_its_speed(
+    predicted: Results,
+    case_id: str,
+    found: Halves,
+    speeds: Sequence[MachineSpeed],
+    how: Conditions,
+) -> _AtItsSpeed | None:
+    speed = speed_for(speeds, predicted, case_id, how.parts)
+    computing = computing_ns(predicted, case_id)
+    if speed is None or computing is None or found.part is None:
+        return None
+    return _AtItsSpeed(speed, computing, found.part)
 
 
 def _halves(predicted: Results, measured: Results, case_id: str, metric: str) -> Halves:
@@ -122,7 +192,7 @@ def _halves(predicted: Results, measured: Results, case_id: str, metric: str) ->
     trials = measured.trials(case_id, metric)
     parts = _connections_together(measured, case_id, trials)
     blocks = Blocks.of_parts(parts, trials.size)
-    return Halves(ours, theirs, trials.values, blocks, common_limit(ours, theirs))
+    return Halves(ours, theirs, trials.values, blocks, common_limit(ours, theirs), part=trials.part)
 
 
 def _connections_together(measured: Results, case_id: str, trials: Trials) -> Ints | None:

@@ -12,6 +12,7 @@ from warifu.compare.exact import Bytes
 from warifu.compare.gates import RULE, Verdict
 from warifu.compare.null_models import Beside
 from warifu.compare.rows import Row
+from warifu.compare.speed import MachineSpeed
 
 #: The statistics that are compared, and the quantile of each; the mean has none.
 STATISTICS: dict[str, float | None] = {"p50": 0.50, "mean": None, "p95": 0.95, "p99": 0.99}
@@ -54,6 +55,8 @@ class CaseComparison:
     not_judged: str = ""
     #: How it was measured.
     conditions: Conditions = field(default_factory=Conditions)
+    #: How quick the machine was, where that is known; P50 and the mean are then judged at it.
+    speed: MachineSpeed | None = None
     #: Our prediction beside such as need no simulator; none where they are not known.
     null_models: list[Beside] = field(default_factory=list)
     #: Connections that were replayed, and those of them in which a packet has no counterpart.

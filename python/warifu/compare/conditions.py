@@ -55,8 +55,14 @@ def conditions(measured: Results, case_id: str) -> Conditions:
 
 def why_not_judged(predicted: Results, case_id: str, found: Conditions) -> str:
     """Why no gate of a case is judged; empty where they are."""
-    if _is_calibrated(predicted.manifest, predicted.cases[case_id], case_id):
+    case = predicted.cases[case_id]
+    if is_calibrated(predicted.manifest, case, case_id):
         return CALIBRATED_ON
+    return why_disturbed(case, found)
+
+
+def why_disturbed(case: Mapping[str, object], found: Conditions) -> str:
+    """Why what was measured of a case says little of it; empty where nothing was in the way."""
     took, allowed = found.others, found.others_max
     if took is not None and allowed is not None and took > allowed:
         return (
@@ -65,7 +71,7 @@ def why_not_judged(predicted: Results, case_id: str, found: Conditions) -> str:
         )
     busy = found.server_busy_with_others
     # Before its samples a participant of DDS discovers the others, which keeps it busy.
-    paced = predicted.cases[case_id].get("protocol") != "dds"
+    paced = case.get("protocol") != "dds"
     if paced and busy is not None and busy > SERVER_BUSY_MAX + SERVER_BUSY_TOLERANCE:
         return (
             f"the server was busy for {busy * 100:.1f} % of the time, {SERVER_BUSY_MAX * 100:.0f} "
@@ -74,7 +80,7 @@ def why_not_judged(predicted: Results, case_id: str, found: Conditions) -> str:
     return ""
 
 
-def _is_calibrated(manifest: Mapping[str, Any], case: Mapping[str, object], case_id: str) -> bool:
+def is_calibrated(manifest: Mapping[str, Any], case: Mapping[str, object], case_id: str) -> bool:
     """Whether the prediction knows the cell that a case, by its columns, is of."""
     if case_id in (manifest.get("calibration_case_ids") or []):
         return True

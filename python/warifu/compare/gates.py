@@ -132,10 +132,14 @@ RULE = (
     "interval of predicted minus measured then passes inside the gate and fails wholly outside; "
     "undecided is a difference near the gate. What fewer trials show to be wholly outside fails "
     "as well, where parts give the errors. Errors come from how the parts of a measurement "
-    "differ, where there are five or more. A case that calibrated the prediction is not judged, "
-    f"nor is one beside which other work took more than {OTHERS_MAX * 100:g} % of the processors "
-    "in any part, or whose server was so busy that connections waited for each other. A "
-    "quantile that failed connections reach in both halves has no value, and is not judged."
+    "differ, where there are five or more. Where cells that calibrated the prediction were "
+    "measured between the judged ones, P50 and the mean without loss, and times that were "
+    "replayed, are judged at the machine's speed: what these cells' computing took in that part, "
+    "of what was predicted, times the judged cell's predicted computing. A case that "
+    "calibrated the prediction is not judged, nor is one beside which other work took more "
+    f"than {OTHERS_MAX * 100:g} % of the processors in any part, or whose server was so busy "
+    "that connections waited for each other. A quantile that failed connections reach in both "
+    "halves has no value, and is not judged."
 )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from warifu.compare.case import BYTES, compare_case, mean_loss
 from warifu.compare.comparison import CompareError, Comparison
 from warifu.compare.gates import worst
+from warifu.compare.speed import machine_speeds
 from warifu.results import MEASURED, PREDICTED, Results, halves, interruptions, weakest
 from warifu.results.registration import version_words, was_before
 from warifu.results.replay import ReplayOfCase, read_replay
@@ -54,11 +55,12 @@ def compare(
         )
     # Both directions of every case whose bytes are judged.
     tests = len(BYTES) * sum(mean_loss(predicted, one) <= 0.0 for one in shared)
+    speeds = machine_speeds(predicted, measured, shared)
     cases = []
     for done, case_id in enumerate(shared):
         progress(done, len(shared))
         replay = (replays or {}).get(case_id)
-        cases.append(compare_case(predicted, measured, case_id, tests, replay))
+        cases.append(compare_case(predicted, measured, case_id, tests, replay, speeds))
     progress(len(shared), len(shared))
     return Comparison(
         study=predicted.study,

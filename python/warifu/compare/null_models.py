@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 from warifu.compare.rows import Row
+from warifu.compare.speed import AT_ITS_SPEED
 from warifu.results.strata import NullModels
 
 
@@ -47,22 +48,25 @@ class Beside:
 STATISTICS = ("p50", "mean")
 
 
-def beside(models: NullModels, rows: list[Row]) -> list[Beside]:
-    """Both models beside each statistic of the whole time."""
+def beside(models: NullModels, rows: list[Row], longer_ns: float = 0.0) -> list[Beside]:
+    """Both models beside each statistic of the whole time. Where ours is judged at the machine's
+    speed, so is theirs: computing takes ``longer_ns`` longer."""
     named = {
         "k x RTT": models.of_round_trips_ns,
-        "k x RTT + computing": models.with_computing_ns,
+        "k x RTT + computing": models.with_computing_ns + longer_ns,
     }
+    at_its_speed = any(row.statistic.endswith(AT_ITS_SPEED) for row in rows)
+    wanted = {one + AT_ITS_SPEED if at_its_speed else one: one for one in STATISTICS}
     return [
         Beside(
             model,
-            row.statistic,
+            wanted[row.statistic],
             ns,
             ns - row.measured,
             row.difference,
             max(abs(row.interval.low), abs(row.interval.high)),
         )
         for row in rows
-        if row.statistic in STATISTICS and math.isfinite(row.measured)
+        if row.statistic in wanted and math.isfinite(row.measured)
         for model, ns in named.items()
     ]

@@ -19,6 +19,7 @@ from warifu.compare.blocks import Blocks, quantile
 from warifu.compare.gates import REPLAY_MEAN, REPLAY_P50, REPLAY_P95, REPLAY_SEQUENCES
 from warifu.compare.power import Error, student, trials_that_decide
 from warifu.compare.rows import Row, judged, share_error, tells
+from warifu.compare.speed import AT_ITS_SPEED
 from warifu.compare.stats import Interval, share_interval
 from warifu.results import Distribution, Floats, duration
 from warifu.results.replay import ReplayOfCase
@@ -40,21 +41,27 @@ class Replayed:
     divergent: int
 
 
-def replayed(metric: str, of: ReplayOfCase, computing_share: float) -> Replayed:
+def replayed(
+    metric: str, of: ReplayOfCase, computing_share: float, longer_ns: Floats | None = None
+) -> Replayed:
     """The gates on a case's pairs, of which none is left out; a measured connection that failed has
-    no time, and is of none."""
+    no time, and is of none. At the machine's speed each replayed one takes ``longer_ns`` longer."""
     measured = of.measured_ns
     if not measured.size:
         return Replayed([], 0, 0)
     # A replay that came to nothing is later than all; as a time, as late as the latest measured.
     ours = np.where(np.isfinite(of.replayed_ns), of.replayed_ns, measured.max())
+    named = ""
+    if longer_ns is not None:
+        ours, named = ours + longer_ns, AT_ITS_SPEED
     blocks = Blocks.of_parts(of.part, measured.size)
     rows = [
         _median_row(metric, ours - measured, measured, blocks, computing_share),
         _mean_row(metric, ours, measured, blocks),
         _p95_row(metric, ours, measured, blocks),
-        _sequence_row(metric, of.same_sequence & np.isfinite(of.replayed_ns), blocks),
     ]
+    rows = [replace(row, statistic=row.statistic + named) for row in rows]
+    rows.append(_sequence_row(metric, of.same_sequence & np.isfinite(of.replayed_ns), blocks))
     return Replayed(rows, int(measured.size), int(of.divergent.sum()))
 
 

@@ -18,13 +18,14 @@ from warifu.compare.exact import Bytes
 from warifu.compare.gates import Verdict
 from warifu.compare.null_models import Beside
 from warifu.compare.rows import Row
+from warifu.compare.speed import MachineSpeed
 from warifu.compare.stats import Distance, Interval
 from warifu.files import RESULTS_BYTES, FileRefused, read_text, replace_text
 from warifu.printable import lone_surrogate
 from warifu.results import MEASURED, PREDICTED, ResultsError, read_manifest
 
 FILE_NAME = "comparison.json"
-VERSION = 9
+VERSION = 10
 
 
 def save(comparison: Comparison, folder: Path) -> Path:
@@ -93,6 +94,9 @@ def _case(raw: dict[str, Any]) -> CaseComparison:
     raw["kolmogorov"] = (_number(gap), _number(level))
     raw["limit"] = _number(raw["limit"])
     raw["conditions"] = Conditions(**raw["conditions"])
+    if raw["speed"] is not None:
+        speed = raw["speed"]
+        raw["speed"] = MachineSpeed(**{**speed, "by_part": tuple(speed["by_part"])})
     raw["null_models"] = [
         Beside(one.pop("model"), one.pop("statistic"), **{key: _number(one[key]) for key in one})
         for one in raw["null_models"]
@@ -130,6 +134,8 @@ def _fits(value: object, kind: object) -> bool:
         return any(_fits(value, one) for one in arguments)
     if origin is tuple:
         values = value if isinstance(value, tuple) else ()
+        if arguments[1:] == (...,):
+            return isinstance(value, tuple) and all(_fits(one, arguments[0]) for one in values)
         return len(values) == len(arguments) and all(map(_fits, values, arguments))
     if origin in (list, Sequence):
         return isinstance(value, list) and all(_fits(one, arguments[0]) for one in value)

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from warifu.case import Case, Link
 from warifu.lab.errors import LabError
-from warifu.results.parts import LEAST_PARTS
+from warifu.results.parts import LEAST_PACED, LEAST_PARTS
 from warifu.typed_json import JsonError
 
 THIS_HOST = "this-host"
@@ -21,12 +21,14 @@ SOFTWARE = "software"
 MAX_TRIALS_A_PART = 1_000
 """Trials after which a cell's progress is kept, at most."""
 
-PARTS = 10
+PARTS = 40
 """Parts of a cell that has the trials for them: how they differ says how sure a result is, since a
-machine's speed drifts between them (`warifu.compare.blocks`)."""
+machine's speed drifts between them, and programs that are started anew run some percent quicker or
+slower than those before (`warifu.compare.blocks`)."""
 
-TRIALS_OF_A_PART = 200
-"""Trials of each of them, at least."""
+TRIALS_OF_A_PART = LEAST_PACED
+"""Trials of each of them, at least. Trials of one part share its speed: a part with more of them
+tells little more."""
 
 PART_SECONDS = 240
 """Time after which a slow cell's progress is kept, about: connections that come one after the other
@@ -160,10 +162,10 @@ def trials_a_part(cell: Cell, most: int = MAX_TRIALS_A_PART) -> int:
 def parts_of(trials: int, most: int = MAX_TRIALS_A_PART) -> list[int]:
     """Splits a cell's trials into parts, each a unit of progress, as even as can be.
 
-    >>> parts_of(2500)
-    [250, 250, 250, 250, 250, 250, 250, 250, 250, 250]
-    >>> parts_of(999)
-    [999]
+    >>> parts_of(325)
+    [65, 65, 65, 65, 65]
+    >>> parts_of(200)
+    [200]
     """
     if trials <= 0:
         return []

@@ -11,7 +11,7 @@ from warifu.compare.exact import Bytes
 from warifu.compare.gates import Verdict, worst
 from warifu.compare.rows import Row
 from warifu.compare.stats import Interval
-from warifu.report.figures import count, ms, percent, signed_ms_with, span
+from warifu.report.figures import count, ms, number, percent, signed_ms_with, span
 from warifu.report.summaries import names
 from warifu.report.table import Column, Table, Value
 
@@ -82,7 +82,11 @@ def overview_table(comparison: Comparison) -> Table:
         "Wasserstein-1 distance; n and failed are measured connections, beside "
         f"{span(predicted[0], predicted[-1])} predicted."
     )
-    table.notes[:0] = [gates_sentence(comparison), *_not_judged(comparison)]
+    table.notes[:0] = [
+        gates_sentence(comparison),
+        *_not_judged(comparison),
+        *speed_sentences(comparison),
+    ]
     table.notes[:0] = comparison.interrupted
     # Beside the verdicts, not only in the machine's table: they may be the contention's.
     table.notes += measurement_warnings(comparison.warnings)
@@ -118,6 +122,20 @@ def _not_judged(comparison: Comparison) -> Iterable[str]:
     for what in missing:
         of = sum(what in case.missing for case in comparison.cases)
         yield f"Without gates for lack of data in {of} of {len(comparison.cases)} cases: {what}."
+
+
+def speed_sentences(comparison: Comparison) -> Iterable[str]:
+    """How quick the machine was, and what is judged at that speed."""
+    for speed in dict.fromkeys(case.speed for case in comparison.cases if case.speed):
+        low, high = (number(end, 2) for end in speed.interval)
+        cells = "one calibrated cell" if speed.cells == 1 else f"{speed.cells} calibrated cells"
+        delay = "With delay" if speed.delayed else "Without delay"
+        yield (
+            f"{delay} computing took {number(speed.mean, 2)} times what was predicted ({low} to "
+            f"{high}), by {cells} in {len(speed.by_part)} parts each, measured "
+            " between the judged ones: P50, the mean and what was replayed are judged at "
+            "that speed, and stand beside it as they are."
+        )
 
 
 def _judged(comparison: Comparison) -> str:

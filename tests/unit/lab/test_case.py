@@ -14,6 +14,7 @@ from warifu import _core, study
 from warifu.lab import seeds
 from warifu.lab.case import (
     MAX_TRIALS_A_PART,
+    PARTS,
     TRIALS_OF_A_PART,
     Cell,
     parts_of,
@@ -138,7 +139,7 @@ def test_interleaving_takes_one_part_of_each_cell_a_round(lengths: list[int], se
 def test_part_seeds_depend_on_case_and_part() -> None:
     case = make_case()
     parts = seeds.cut(1, case, 3000, 1000)
-    assert len({part.seed for part in parts}) == len(parts) == 10
+    assert len({part.seed for part in parts}) == len(parts) == PARTS
     assert parts == seeds.cut(1, case, 3000, 1000)
     assert {part.seed for part in parts}.isdisjoint(
         part.seed for part in seeds.cut(1, make_case(link__rtt=1), 3000, 1000)

@@ -182,6 +182,15 @@ fn plain_http_without_handshake() {
     }
 }
 
+/// The first connection of a process is not like the others: it is made, and not reported.
+#[test]
+fn one_connection_comes_before_those_that_are_measured() {
+    let server = Server::start(Manner::Plain(common::RESPONSE));
+    let (rows, ..) = outcomes(&config(&server, None, r#", "timeout_s": 60"#));
+    assert_eq!(rows.len(), TRIALS as usize);
+    assert_eq!(server.accepted(), TRIALS + 1);
+}
+
 #[test]
 fn failed_connections_report_a_reason() {
     let tls = variant(TlsVersion::Tls13, Session::Full, Authentication::Mutual);

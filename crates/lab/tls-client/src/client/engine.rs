@@ -41,7 +41,8 @@ pub fn run(
     stop: &AtomicBool,
 ) -> Result<(Ended, Totals), Error> {
     let mut engine = Engine::new(config)?;
-    if engine.resumes() && engine.get_sessions(stop)? == Ended::Stopped {
+    let before = if engine.resumes() { engine.get_sessions(stop)? } else { engine.warm_up(stop)? };
+    if before == Ended::Stopped {
         return Ok((Ended::Stopped, engine.totals));
     }
     let ended = engine.measure(output, progress, stop)?;
@@ -138,6 +139,27 @@ impl<'a> Engine<'a> {
         Ok(Ended::Done)
     }
 
+    /// Makes a connection that is not measured: the first one of two programs takes a sixth longer
+    /// than those after it. A key store may take seconds for it, and wear; it is left alone.
+    fn warm_up(&mut self, stop: &AtomicBool) -> Result<Ended, Error> {
+        if self.key_store.is_some() {
+            return Ok(Ended::Done);
+        }
+        let mut ended = Vec::new();
+        let connection = self.prepare(0, false)?;
+        self.begin(connection, &mut ended)?;
+        // Whether it came to anything is of no account: a link may lose all of it.
+        while ended.is_empty() {
+            if stop.load(Ordering::Relaxed) {
+                self.live.clear();
+                return Ok(Ended::Stopped);
+            }
+            self.turn(TICK, &mut ended)?;
+        }
+        self.live.clear();
+        Ok(Ended::Done)
+    }
+
     fn check_ticket(&self, session: &SslSession) -> Result<(), Error> {
         let early = |variant: &Variant| variant.session == Session::EarlyData;
         if self.config.variant.as_ref().is_some_and(early) && session.max_early_data() == 0 {
@@ -158,7 +180,7 @@ impl<'a> Engine<'a> {
     ) -> Result<Ended, Error> {
         let pace = self.config.pace();
         let mut meter = Meter::start();
-        // Packets that getting sessions left in the link's queues must not delay the first.
+        // Packets that earlier connections left in the link's queues must not delay the first.
         let mut schedule = Schedule::new(&pace, meter.begun(), pace.alone);
         let mut ready: Option<Connection> = None;
         let mut ended = Vec::new();

@@ -94,6 +94,7 @@ pub struct Server {
     address: SocketAddr,
     folder: PathBuf,
     stop: Arc<AtomicBool>,
+    accepted: Arc<AtomicU32>,
     accepting: Option<JoinHandle<()>>,
 }
 
@@ -114,18 +115,24 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let stop = Arc::new(AtomicBool::new(false));
+        let accepted = Arc::new(AtomicU32::new(0));
         let accepting = match manner {
             Manner::Refuses => None,
             manner => {
-                let stop = stop.clone();
-                Some(std::thread::spawn(move || accept(&listener, &manner, &own, &stop)))
+                let (stop, accepted) = (stop.clone(), accepted.clone());
+                Some(std::thread::spawn(move || accept(&listener, &manner, &own, &stop, &accepted)))
             }
         };
-        Server { address, folder, stop, accepting }
+        Server { address, folder, stop, accepted, accepting }
     }
 
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Connections so far.
+    pub fn accepted(&self) -> u32 {
+        self.accepted.load(Ordering::Relaxed)
     }
 
     pub fn pki_folder(&self) -> &Path {
@@ -145,13 +152,20 @@ impl Drop for Server {
     }
 }
 
-fn accept(listener: &TcpListener, manner: &Manner, pki: &Pki, stop: &AtomicBool) {
+fn accept(
+    listener: &TcpListener,
+    manner: &Manner,
+    pki: &Pki,
+    stop: &AtomicBool,
+    accepted: &AtomicU32,
+) {
     let mut context = context(manner, pki);
     for socket in listener.incoming() {
         if stop.load(Ordering::Relaxed) {
             return;
         }
         let Ok(socket) = socket else { continue };
+        accepted.fetch_add(1, Ordering::Relaxed);
         if matches!(manner, Manner::Forgetful(_)) {
             context = self::context(manner, pki);
         }
