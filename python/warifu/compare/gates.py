@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from warifu.compare.stats import Interval
-from warifu.results.parts import OTHERS_MAX
+from warifu.results.parts import LEAST_PARTS, OTHERS_MAX
 
 _MS = 1e6
 
@@ -72,19 +72,22 @@ class Gate:
 #: Computing is most of the time above this share of it.
 MOST_OF_THE_TIME = 0.5
 
+#: What is allowed beside a share, and of computing where that is most of the time, or is not.
+ABSOLUTE_NS, OF_COMPUTING, BESIDE_DELAY = 0.1 * _MS, 0.05, 0.15
 #: The gates by the largest mean loss for which they hold.
+LOSS_OF_2, LOSS_OF_5 = 0.02, 0.05
 LOSS_FREE = (
-    Gate("p50", 0.005, 0.1 * _MS, of_computing=0.05, beside_delay=0.15),
-    Gate("mean", 0.01, 0.1 * _MS, of_computing=0.05, beside_delay=0.15),
+    Gate("p50", 0.005, ABSOLUTE_NS, OF_COMPUTING, BESIDE_DELAY),
+    Gate("mean", 0.01, ABSOLUTE_NS, OF_COMPUTING, BESIDE_DELAY),
 )
 LOSS_2 = (
-    Gate("p50", 0.01, 0.1 * _MS, of_computing=0.05),
+    Gate("p50", 0.01, ABSOLUTE_NS, OF_COMPUTING),
     Gate("mean", 0.02),
     Gate("p95", 0.03),
     Gate("p99", 0.05),
 )
 LOSS_5 = (
-    Gate("p50", 0.01, 0.1 * _MS, of_computing=0.05),
+    Gate("p50", 0.01, ABSOLUTE_NS, OF_COMPUTING),
     Gate("mean", 0.03),
     Gate("p95", 0.05),
     Gate("p99", 0.08),
@@ -106,40 +109,58 @@ STRATUM_SHARE, STRATUM_SHARE_MOST = 0.20, 0.02
 STRATUM_SHARE_LEAST = 0.002
 #: Replayed connections: the median and the mean of the paired difference, P95 beside P95, and the
 #: share of connections with another sequence of retransmissions.
-REPLAY_P50 = Gate("p50", 0.005, 0.1 * _MS, of_computing=0.05)
+REPLAY_P50 = Gate("p50", 0.005, ABSOLUTE_NS, OF_COMPUTING)
 REPLAY_MEAN, REPLAY_P95 = Gate("mean", 0.01), Gate("p95", 0.02)
 REPLAY_SEQUENCES = 0.02
 
+
+def _percent(share: float) -> str:
+    return f"{share * 100:g} %"
+
+
+def _points(share: float) -> str:
+    return f"{share * 100:g}"
+
+
+def _of(gates: tuple[Gate, ...]) -> str:
+    """The gates of one loss: `P50 1 % + 0.1 ms, mean 2 %`."""
+    named = {gate: gate.statistic.replace("p", "P") for gate in gates}
+    return ", ".join(f"{name} {gate.text()}" for gate, name in named.items())
+
+
 #: For people, and for the report.
 RULE = (
-    "Gates without loss: P50 within 0.5 % + 0.1 ms, mean within 1 % + 0.1 ms, the distance of "
-    "P95 from the median within 15 % and that of P99 within 30 % (or what two sittings of the "
-    "cell differ by, if that is more), bytes exact. Mean loss up to 2 %: P50 1 % + 0.1 ms, mean "
-    "2 %, P95 3 %, P99 5 %; up to 5 %: P50 the same, mean 3 %, P95 5 %, P99 8 %; above 5 % no "
-    "gate was agreed. Where computing is most of the time, P50 and, without loss, the mean must "
-    "be within 5 % of computing as well; where round trips are, both without loss within 15 % "
-    "of computing + 0.1 ms, which round trips alone do not meet. Strata (connections by SYN "
-    "timeouts and by segments that the client sent again: 0, 1, 2 or more of each): their "
-    "shares within 20 % of the share or of its complement, the smaller, and within 2 percentage "
-    "points, the rare ones together within 0.2 at least; the mean of each within the gate of "
-    "the mean. A quantile at a jump of the distribution is judged by the share of connections "
-    "later than a time inside the jump: within 2 (P50), 1 (P95) and 0.5 (P99) percentage "
-    "points. Replayed connections: median of the paired difference within 0.5 % + 0.1 ms, its "
-    "mean within 1 %, P95 within 2 %, another sequence of retransmissions in at most 2 %. A "
-    "gate is judged only if its trials can decide it, which is known before the difference is "
-    "looked at: a perfect predictor passes in 95 % of runs, one that is off by twice the gate "
-    "fails in 95 %. Else it is not judged, and the table has the trials that would. The 95 % "
-    "interval of predicted minus measured then passes inside the gate and fails wholly outside; "
-    "undecided is a difference near the gate. What fewer trials show to be wholly outside fails "
-    "as well, where parts give the errors. Errors come from how the parts of a measurement "
-    "differ, where there are five or more. Where cells that calibrated the prediction were "
-    "measured between the judged ones, P50 and the mean without loss, and times that were "
-    "replayed, are judged at the machine's speed: what these cells' computing took in that part, "
-    "of what was predicted, times the judged cell's predicted computing. A case that "
-    "calibrated the prediction is not judged, nor is one beside which other work took more "
-    f"than {OTHERS_MAX * 100:g} % of the processors in any part, or whose server was so busy "
-    "that connections waited for each other. A quantile that failed connections reach in both "
-    "halves has no value, and is not judged."
+    f"Gates without loss: {_of(LOSS_FREE)}, the distance of P95 from the median within "
+    f"{_percent(SPREADS['p95'])} and that of P99 within {_percent(SPREADS['p99'])} (or what two "
+    "sittings of the cell differ by, if that is more), bytes exact. Mean loss up to "
+    f"{_percent(LOSS_OF_2)}: {_of(LOSS_2)}; up to {_percent(LOSS_OF_5)}: {_of(LOSS_5)}; above that "
+    "no gate was agreed. Where computing is most of the time, P50 and, without loss, the mean must "
+    f"be within {_percent(OF_COMPUTING)} of computing as well; where round trips are, both without "
+    f"loss within {_percent(BESIDE_DELAY)} of computing + {ABSOLUTE_NS / _MS:g} ms, which round "
+    "trips alone do not meet. Strata (connections by SYN timeouts and by segments that the client "
+    f"sent again: 0, 1, 2 or more of each): their shares within {_percent(STRATUM_SHARE)} of the "
+    f"share or of its complement, the smaller, and within {_points(STRATUM_SHARE_MOST)} percentage "
+    f"points, the rare ones together within {_points(STRATUM_SHARE_LEAST)} at least; the mean of "
+    "each within the gate of the mean. A quantile at a jump of the distribution is judged by the "
+    "share of connections later than a time inside the jump: within "
+    f"{_points(SHARES_AT_JUMP['p50'])} (P50), {_points(SHARES_AT_JUMP['p95'])} (P95) and "
+    f"{_points(SHARES_AT_JUMP['p99'])} (P99) percentage points. Replayed connections: median of "
+    f"the paired difference within {REPLAY_P50.text()}, its mean within {REPLAY_MEAN.text()}, P95 "
+    f"within {REPLAY_P95.text()}, another sequence of retransmissions in at most "
+    f"{_percent(REPLAY_SEQUENCES)}. A gate is judged only if its trials can decide it, which is "
+    "known before the difference is looked at: a perfect predictor passes in 95 % of runs, one "
+    "that is off by twice the gate fails in 95 %. Else it is not judged, and the table has the "
+    "trials that would. The 95 % interval of predicted minus measured then passes inside the gate "
+    "and fails wholly outside; undecided is a difference near the gate. What fewer trials show to "
+    "be wholly outside fails as well, where parts give the errors. Errors come from how the parts "
+    f"of a measurement differ, where there are {LEAST_PARTS} or more. Where cells that calibrated "
+    "the prediction were measured between the judged ones, P50 and the mean without loss, and "
+    "times that were replayed, are judged at the machine's speed: what these cells' computing took "
+    "in that part, of what was predicted, times the judged cell's predicted computing. A case that "
+    "calibrated the prediction is not judged, nor is one beside which other work took more than "
+    f"{_percent(OTHERS_MAX)} of the processors in any part, or whose server was so busy that "
+    "connections waited for each other. A quantile that failed connections reach in both halves "
+    "has no value, and is not judged."
 )
 
 
@@ -147,9 +168,9 @@ def gates_for(loss: float) -> tuple[Gate, ...]:
     """The gates of a case with this mean loss (0 to 1); none above 5 %."""
     if loss <= 0.0:
         return LOSS_FREE
-    if loss <= 0.02:
+    if loss <= LOSS_OF_2:
         return LOSS_2
-    return LOSS_5 if loss <= 0.05 else ()
+    return LOSS_5 if loss <= LOSS_OF_5 else ()
 
 
 def judge(interval: Interval, width: float) -> Verdict:

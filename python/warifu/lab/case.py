@@ -30,6 +30,9 @@ TRIALS_OF_A_PART = LEAST_PACED
 """Trials of each of them, at least. Trials of one part share its speed: a part with more of them
 tells little more."""
 
+LEAST_TRIALS_OF_A_PART = 40
+"""The same where a cell has too few for `LEAST_PARTS` of those."""
+
 PART_SECONDS = 240
 """Time after which a slow cell's progress is kept, about: connections that come one after the other
 over a slow link take seconds each."""
@@ -165,11 +168,15 @@ def parts_of(trials: int, most: int = MAX_TRIALS_A_PART) -> list[int]:
     >>> parts_of(325)
     [65, 65, 65, 65, 65]
     >>> parts_of(200)
-    [200]
+    [40, 40, 40, 40, 40]
+    >>> parts_of(199)
+    [199]
     """
     if trials <= 0:
         return []
     apart = min(PARTS, trials // TRIALS_OF_A_PART)
-    count = max(-(-trials // most), apart if apart >= LEAST_PARTS else 1)
+    if apart < LEAST_PARTS:
+        apart = LEAST_PARTS if trials >= LEAST_PARTS * LEAST_TRIALS_OF_A_PART else 1
+    count = max(-(-trials // most), apart)
     base, extra = divmod(trials, count)
     return [base + (index < extra) for index in range(count)]

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from warifu import identity
-from warifu.lab import interruption, kernel, packets, processes, quiet, rates, workplace
+from warifu.lab import awake, interruption, kernel, packets, processes, quiet, rates, workplace
 from warifu.lab.card import StandIn
 from warifu.lab.case import Cell
 from warifu.lab.driver import Running, Setup
@@ -71,16 +70,23 @@ class Bench(processes.Stoppable):
         """Makes the folder. `stand_ins` are run for key stores, by their profiles' names."""
         self._settings = settings
         self._stand_ins = stand_ins or {}
+        self._up = contextlib.ExitStack()
         with identity.as_root():
             self._place = Workplace()
+            try:
+                self._up.enter_context(awake.kept(self._place.folder))
+            except BaseException:
+                self._place.close()
+                raise
         self._runs = 0
         # Names this run of the lab: parts of one are minutes apart, those of another maybe days.
         self._sitting = int(time.time())
         self.rates = Rates(self._settings.rate_per_second)
 
     def stop(self) -> None:
-        """Removes the folder."""
+        """Removes the folder. May be called twice."""
         with identity.as_root():
+            self._up.close()
             self._place.close()
 
     def run(self, cell: Cell, part: Part, stop: Callable[[], bool]) -> PartResult | None:
@@ -115,7 +121,7 @@ class Bench(processes.Stoppable):
             if cell.tcp:
                 config["packet_log"] = str(log)
             setup = self._setup(cell, part, folder, (client_end, server_end), settings)
-            beside = setup.server_processor if driver.link_is_beside_server else None
+            beside = setup.server_processor if driver.link_is_beside_server else _of_link()
             link = up.enter_context(Link(config, folder, processor=beside))
             running = driver.start(up, setup)
             used = _Used(running)
@@ -144,6 +150,7 @@ class Bench(processes.Stoppable):
                 "client_cpu_ns": used.client_ns,
                 "busy": busy,
                 "processors": processors(),
+                "kept_awake": awake.are_kept(),
                 "processor_shares": shares.record(),
                 "others_max": quiet.OTHERS_MAX,
                 "pinned_differently": kernel.pinned_differently(tcp),
@@ -209,6 +216,7 @@ class Bench(processes.Stoppable):
                 return False
             running.check()
             link.check()
+            awake.check()
         running.check()
         return True
 
@@ -267,6 +275,12 @@ class _Used:
 def processors() -> tuple[int | None, int | None]:
     """The processors of client and server, one each where there are two: the two ends are two
     machines, and the scheduler must not make one wait for the other. The link goes where there is
-    nothing to do, unless the protocol's driver keeps it beside the server."""
-    usable = sorted(os.sched_getaffinity(0))
+    nothing to do, unless the protocol's driver keeps it beside the server, or processors are kept
+    awake, of which it has the third."""
+    usable = awake.used()
     return (usable[0], usable[1]) if len(usable) > 1 else (None, None)
+
+
+def _of_link() -> int | None:
+    usable = awake.used()
+    return usable[2] if awake.are_kept() and len(usable) > 2 else None

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from warifu.lab import awake
+
 OTHERS_MAX = 0.05
 """Share of all processors' time that other programs and the hypervisor may take during a run that
 is to be judged. On two processors it is a tenth of one: a step in ten that meets the other work
@@ -41,9 +43,9 @@ class Watch:
     """Watches from its making until `shares` is asked."""
 
     def __init__(self, pids: Sequence[int]) -> None:
-        """`pids` are those of the lab's programs that outlive the watch; ended children count by
-        themselves."""
-        self._pids = list(pids)
+        """`pids` are those of the lab's programs that outlive the watch, beside the one that keeps
+        processors awake; ended children count by themselves."""
+        self._pids = [*pids, *awake.pids()]
         self._all, self._own = _processors(), self._spent()
 
     def shares(self) -> Shares:

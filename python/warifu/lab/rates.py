@@ -105,10 +105,10 @@ class Rates:
 
     def needs_pilot(self, cell: Cell, parts: Iterable[int]) -> bool:
         """Whether a cell's rate is to be found before its parts, which have so many trials each.
-        Short parts are their own pilots: one that is rejected costs no more."""
+        Where they are few together, the first of them says it."""
         settled = self._fixed is not None or cell.case_id in self._server_ns
         settled |= cell.case.pattern.pause is not None
-        return not settled and _is_paced(cell) and max(parts, default=0) > 3 * PILOT_TRIALS
+        return not settled and _is_paced(cell) and sum(parts) > 3 * PILOT_TRIALS
 
     def why_too_fast(self, cell: Cell, busy: float, trials: int) -> str | None:
         """Why a part of so many trials is no measurement of its case whose server was busy for this

@@ -13,9 +13,9 @@ from support.laboratory import make_case
 from warifu import _core, study
 from warifu.lab import seeds
 from warifu.lab.case import (
+    LEAST_TRIALS_OF_A_PART,
     MAX_TRIALS_A_PART,
     PARTS,
-    TRIALS_OF_A_PART,
     Cell,
     parts_of,
     trials_a_part,
@@ -121,7 +121,8 @@ def test_parts_sum_to_trials_and_differ_by_one(trials: int, most: int) -> None:
     assert all(0 < part <= most for part in parts)
     assert max(parts, default=0) - min(parts, default=0) <= 1
     # Five tell how parts differ, and a cell with the trials for them has them.
-    assert len(parts) >= LEAST_PARTS or trials < LEAST_PARTS * TRIALS_OF_A_PART
+    assert len(parts) <= max(PARTS, -(-trials // most))
+    assert len(parts) >= LEAST_PARTS or trials < LEAST_PARTS * LEAST_TRIALS_OF_A_PART
 
 
 @given(st.lists(st.integers(1, 5), max_size=8), st.integers(0, 2**64 - 1))

@@ -51,6 +51,10 @@ enum Sub {
     /// Measure the link itself on this machine: round trips, loss, rates, throughput, forwarding
     /// overhead. Needs root and a quiet machine.
     Precision(PrecisionOptions),
+    /// Keep the processors of a virtual machine from being given back to its host, by running
+    /// nothing on them at the lowest priority, until stdin ends. What is measured on them otherwise
+    /// waits for the host.
+    Awake,
 }
 
 #[derive(Debug, Args)]
@@ -168,6 +172,8 @@ pub enum Mode {
     Check(Box<Config>),
     /// Measure the link itself.
     Precision(PrecisionOptions),
+    /// Keep the processors awake.
+    Awake,
 }
 
 impl Cli {
@@ -176,8 +182,10 @@ impl Cli {
         if self.build {
             return Ok(Mode::Build);
         }
-        if let Some(Sub::Precision(options)) = self.command {
-            return Ok(Mode::Precision(options));
+        match self.command {
+            Some(Sub::Precision(options)) => return Ok(Mode::Precision(options)),
+            Some(Sub::Awake) => return Ok(Mode::Awake),
+            None => {}
         }
         let config = Box::new(self.run.config(stdin)?);
         if self.run.check {
@@ -277,7 +285,7 @@ mod tests {
     fn config(arguments: &[&str], stdin: &str) -> Config {
         match mode(arguments, stdin).unwrap() {
             Mode::Run { config, .. } | Mode::Check(config) => *config,
-            Mode::Precision(_) | Mode::Build => panic!("no run"),
+            Mode::Precision(_) | Mode::Awake | Mode::Build => panic!("no run"),
         }
     }
 

@@ -12,6 +12,7 @@
 #![warn(clippy::unwrap_used)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod awake;
 pub mod clock;
 pub mod config;
 pub mod delay_line;

@@ -11,6 +11,7 @@ use serde::Serialize;
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
 use std::sync::mpsc::{self, Sender};
+use warifu_link::awake::Awake;
 use warifu_link::{Command, Config, LinkError, run};
 
 /// A control line that could not be obeyed, told on stdout among the other events.
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         }
         Ok(Mode::Precision(options)) => precision::main(&options)
             .map(|passed| if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
+        Ok(Mode::Awake) => keep_awake().map(|()| ExitCode::SUCCESS),
         Ok(Mode::Run { config, obey_stdin }) => forward(&config, obey_stdin),
         Err(message) => {
             eprintln!("warifu-link: {message}");
@@ -45,6 +47,25 @@ fn main() -> ExitCode {
         eprintln!("warifu-link: {error}");
         ExitCode::FAILURE
     })
+}
+
+/// What `awake` says when it does.
+#[derive(Serialize)]
+struct KeptAwake {
+    event: &'static str,
+    processors: Vec<usize>,
+}
+
+/// Keeps the processors awake until stdin ends, a signal comes or the parent dies.
+fn keep_awake() -> Result<(), LinkError> {
+    let os = |doing: &str, source| LinkError::Os { doing: doing.to_owned(), source };
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))
+        .map_err(|errno| os("prctl PR_SET_PDEATHSIG", errno.into()))?;
+    let awake = Awake::begin().map_err(|source| os("keeping processors awake", source))?;
+    print_line(&KeptAwake { event: "ready", processors: awake.processors().to_vec() });
+    // What comes is of no account.
+    let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+    Ok(())
 }
 
 /// Forwards until told to stop by a command, the end of stdin, a signal or the death of the parent.

@@ -53,6 +53,17 @@ pub fn set_fifo_priority(priority: i32) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Puts the calling thread under SCHED_IDLE: it runs where nothing else does.
+///
+/// # Errors
+/// The kernel's.
+pub fn set_idle_policy() -> io::Result<()> {
+    let parameter = libc::sched_param { sched_priority: 0 };
+    // SAFETY: 0 is the calling thread, and the parameter is read only during the call.
+    let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameter) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// When the packet that was last received from a socket came into its network stack, on
 /// CLOCK_REALTIME.
 ///

@@ -8,6 +8,7 @@ mod sections;
 
 use crate::cli::{Format, PrecisionOptions, Section};
 use outcome::Outcome;
+use warifu_link::awake::{Awake, is_virtual};
 use warifu_link::netns::Namespace;
 use warifu_link::{Config, Link, LinkError};
 use warifu_model::Probability;
@@ -25,6 +26,8 @@ struct Bench {
     a: Namespace,
     b: Namespace,
     config: Config,
+    /// As in the lab, where this is a virtual machine.
+    _awake: Option<Awake>,
 }
 
 /// Measures and prints; whether every check passed.
@@ -73,8 +76,11 @@ impl Bench {
             late_fraction_max: LATE_FRACTION_MAX,
             ..Config::between(a.name(), b.name())
         };
+        let awake = is_virtual().then(Awake::begin).transpose().map_err(|source| {
+            LinkError::Os { doing: "keeping processors awake".to_owned(), source }
+        })?;
         let link = Link::start(&config)?;
-        Ok(Bench { link, a, b, config })
+        Ok(Bench { link, a, b, config, _awake: awake })
     }
 }
 

@@ -41,7 +41,8 @@ pub fn run(
     stop: &AtomicBool,
 ) -> Result<(Ended, Totals), Error> {
     let mut engine = Engine::new(config)?;
-    let before = if engine.resumes() { engine.get_sessions(stop)? } else { engine.warm_up(stop)? };
+    let before =
+        if engine.resumes() { engine.get_sessions(stop)? } else { engine.warm_up(stop)? };
     if before == Ended::Stopped {
         return Ok((Ended::Stopped, engine.totals));
     }
