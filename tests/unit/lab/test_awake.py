@@ -19,7 +19,47 @@ from warifu.lab.processes import is_running
 
 @pytest.fixture
 def virtual(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A virtual machine without groups of the scheduler."""
     monkeypatch.setattr(awake, "is_virtual", lambda: True)
+    monkeypatch.setattr(awake, "_GROUPS", ())
+    monkeypatch.setattr(awake, "_AUTOGROUP", Path("/nonexistent"))
+
+
+@pytest.mark.usefixtures("virtual")
+@pytest.mark.parametrize(("autogroup", "kept"), [("0\n", True), ("1\n", False)])
+def test_what_would_not_give_way_at_once_is_not_run(
+    autogroup: str, kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting = tmp_path / "sched_autogroup_enabled"
+    setting.write_text(autogroup)
+    monkeypatch.setattr(awake, "_AUTOGROUP", setting)
+    with awake.kept(tmp_path):
+        assert awake.are_kept() == kept
+        assert len(awake.pids()) == kept
+
+
+@pytest.mark.usefixtures("virtual")
+def test_it_runs_in_an_idle_group_where_each_session_has_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stands in for the kernel's files, of which a group has these two."""
+    groups = tmp_path / "cpu"
+    groups.mkdir()
+    make = Path.mkdir
+
+    def make_group(path: Path, *rest: int) -> None:
+        make(path, *rest)
+        if path.parent == groups:
+            (path / "cpu.idle").touch()
+            (path / "cgroup.procs").touch()
+
+    monkeypatch.setattr(Path, "mkdir", make_group)
+    monkeypatch.setattr(awake, "_GROUPS", (tmp_path / "none", groups))
+    with awake.kept(tmp_path):
+        (pid,) = awake.pids()
+        group = groups / f"warifu-awake-{pid}"
+        assert (group / "cpu.idle").read_text() == "1"
+        assert (group / "cgroup.procs").read_text() == str(pid)
 
 
 @pytest.mark.usefixtures("virtual")
