@@ -5,7 +5,9 @@
 //! wakes it, a packet or a timer, then waits until the host has time: on a busy host one timer in
 //! fifty came more than half a millisecond late, and one in a thousand where something ran
 //! meanwhile. So something runs on each processor that has nothing else to do, at the lowest
-//! priority (`SCHED_IDLE`, sched(7)): whatever else is to run takes its place at once.
+//! priority (`SCHED_IDLE`, sched(7)): whatever else is to run takes its place at once. Where the
+//! kernel groups by session (`sched_autogroup_enabled`) that holds within the session alone: who
+//! starts this beside programs of other sessions puts it into a group with `cpu.idle`.
 
 use std::fs;
 use std::io;
