@@ -20,9 +20,9 @@ type VaryingMessage = (u32, bool, String, u32, u32, u32);
 
 const TICKET: &str = "NewSessionTicket";
 
-/// The messages of a case whose lengths depend on chance, in the order of the trace. A ticket is one
-/// of them whatever the trace says: numbers in it that begin with zeros are shorter, which takes a
-/// block of the cipher from one in some thousands.
+/// The messages of a case whose lengths depend on chance, in the order of the trace. A ticket is
+/// one of them whatever the trace says: numbers in it that begin with zeros are shorter, which
+/// takes a block of the cipher from one in some thousands.
 #[pyfunction]
 pub(crate) fn varying_messages(study: &Study, index: usize) -> PyResult<Vec<VaryingMessage>> {
     let case = replayable(study, index)?;
