@@ -32,7 +32,11 @@ class _Half(Results):
     """What a comparison asks of a half, made up: computing spreads by 10 % from connection to
     connection, and in a measured half by ``parts`` (a factor each) from part to part."""
 
+    #: When each part of a cell began, s; not recorded where a cell has none.
+    began: dict[str, Floats]
+
     def __init__(self, half: str, values: dict[str, Floats], others: float = 0.0) -> None:
+        self.began = {}
         cases = {name: {"rtt_ns": int(TRUTH[name][1] / 3.0), "loss_mean": 0.0} for name in values}
         super().__init__(Path("made-up"), {}, cases)
         self._values, self._others = values, others
@@ -85,8 +89,19 @@ class _Half(Results):
         if self._half == "predicted":
             return []
         others = self._others if case_id == REFERENCE else 0.0
+        began = self.began.get(case_id)
         return [
-            Part(k * OF_A_PART, OF_A_PART, others, 0.05, 0, 0.01, 0.0, alone=False)
+            Part(
+                k * OF_A_PART,
+                OF_A_PART,
+                others,
+                0.05,
+                0,
+                0.01,
+                0.0,
+                alone=False,
+                began=None if began is None else float(began[k]),
+            )
             for k in range(PARTS)
         ]
 
@@ -180,6 +195,57 @@ def test_cells_with_delay_are_not_judged_by_those_without() -> None:
     assert case.row("p50" + AT_ITS_SPEED) is None
     row = case.row("p50")
     assert row is not None and row.gate is not None
+
+
+def test_a_part_that_was_measured_again_is_judged_by_its_own_time() -> None:
+    """On a machine that slows down from 0.7 to 1.3 of its usual time, the first eight parts of the
+    judged cell were rejected, and measured after all others."""
+    rng = np.random.default_rng(9)
+    began = {name: 1e9 + 60.0 * np.arange(PARTS) + place for place, name in enumerate(TRUTH)}
+    began[JUDGED][:8] += 60.0 * PARTS
+    measured = _measured(rng, 1.0)
+    for case_id, (computing, round_trips) in TRUTH.items():
+        speed = np.interp(began[case_id], [1e9, 1e9 + 60.0 * PARTS], [0.7, 1.3])
+        part = np.repeat(speed * rng.normal(1.0, 0.02, PARTS), OF_A_PART)
+        values = round_trips + computing * part * rng.normal(1.0, 0.1, part.size)
+        measured._values[case_id] = values
+    predicted = _predicted(rng)
+    measured.began = began
+    (speed,) = machine_speeds(predicted, measured, [REFERENCE, JUDGED])
+    of_parts = speed.of_parts(measured.parts(JUDGED))
+    assert of_parts[:8] == pytest.approx(1.3, abs=0.08)
+    assert of_parts[8:12] == pytest.approx([0.7 + 0.6 * k / PARTS for k in range(8, 12)], abs=0.08)
+    row = _judged(predicted, measured).row("mean" + AT_ITS_SPEED)
+    assert row is not None and abs(row.difference) < 0.02 * 3e6
+    # By its number it would be judged by the quickest rounds.
+    measured.began = {}
+    row = _judged(predicted, measured).row("mean" + AT_ITS_SPEED)
+    assert row is not None and row.difference < -0.08 * 3e6
+
+
+def test_rounds_are_where_most_calibrated_cells_were_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One of three cells had its second part put off to the end: it speaks for the end."""
+    rng = np.random.default_rng(10)
+    names = [REFERENCE, "00000000000000a1", "00000000000000a2"]
+    for name in names:
+        monkeypatch.setitem(TRUTH, name, TRUTH[REFERENCE])
+    measured = _measured(rng, 1.0)
+    for place, name in enumerate(names):
+        factor = np.ones(PARTS)
+        if name == REFERENCE:
+            factor[1] = 3.0
+        noise = rng.normal(1.0, 0.001, PARTS * OF_A_PART)
+        measured._values[name] = 2e6 * np.repeat(factor, OF_A_PART) * noise
+        measured.began[name] = 1e9 + 60.0 * np.arange(PARTS) + place
+    measured.began[REFERENCE][1] = 1e9 + 60.0 * (PARTS - 1) + 20.0
+    predicted = _predicted(rng)
+    predicted.manifest["calibration_case_ids"] = names
+    (speed,) = machine_speeds(predicted, measured, names)
+    assert speed.cells == 3
+    assert speed.by_round[1] == pytest.approx(1.0, abs=0.02)
+    assert speed.by_round[-1] == pytest.approx(1.5, abs=0.02)
 
 
 def test_a_calibrated_cell_beside_other_work_says_nothing() -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from warifu.compare import null_models, stats, strata
 from warifu.compare.blocks import Blocks, Ints, quantile
 from warifu.compare.comparison import STATISTICS, CaseComparison, CompareError
-from warifu.compare.conditions import Conditions, conditions, why_not_judged
+from warifu.compare.conditions import conditions, why_not_judged
 from warifu.compare.exact import Bytes, compare_bytes
 from warifu.compare.gates import SPREADS, Gate, Verdict, gates_for, worst
 from warifu.compare.replay import replayed
@@ -61,7 +61,9 @@ def compare_case(
     how = conditions(measured, case_id)
     why_not = why_not_judged(predicted, case_id, how)
     computing_share = _computing_share(predicted, case_id, theirs)
-    at = None if why_not or loss > 0.0 else _at_its_speed(predicted, case_id, judging, speeds, how)
+    at = None if why_not or loss > 0.0 else _at_its_speed(
+        predicted, measured, case_id, judging, speeds
+    )
     rows = _rows(whole, judging, {} if at else gates, computing_share, rng)
     if at is not None and gates:
         rows += at.rows(whole, judging, gates, computing_share, rows, rng)
@@ -134,6 +136,8 @@ class _AtItsSpeed:
 
     speed: MachineSpeed
     computing_ns: float
+    #: The speed in each part of the case.
+    of_parts: Floats
     #: The part of each measured connection.
     part: Ints
 
@@ -143,8 +147,9 @@ class _AtItsSpeed:
         return (self.speed.mean - 1.0) * self.computing_ns
 
     def longer_ns(self, part: Ints) -> Floats:
-        """By what connections of these parts are predicted to take longer, ns."""
-        return self.speed.longer_ns(self.computing_ns, part)
+        """By what connections of these parts, one entry each, are predicted to take longer, ns."""
+        longer: Floats = (self.of_parts[part] - 1.0) * self.computing_ns
+        return longer
 
     def rows(
         self,
@@ -174,16 +179,17 @@ class _AtItsSpeed:
 
 def _at_its_speed(
     predicted: Results,
+    measured: Results,
     case_id: str,
     found: Halves,
     speeds: Sequence[MachineSpeed],
-    how: Conditions,
 ) -> _AtItsSpeed | None:
-    speed = speed_for(speeds, predicted, case_id, how.parts)
+    parts = measured.parts(case_id)
+    speed = speed_for(speeds, predicted, case_id, parts)
     computing = computing_ns(predicted, case_id)
     if speed is None or computing is None or found.part is None:
         return None
-    return _AtItsSpeed(speed, computing, found.part)
+    return _AtItsSpeed(speed, computing, speed.of_parts(parts), found.part)
 
 
 def _halves(predicted: Results, measured: Results, case_id: str, metric: str) -> Halves:

@@ -33,8 +33,10 @@ AT_ITS_SPEED = " at the machine's speed"
 class MachineSpeed:
     """What computing took while a study was measured, as a share of what was predicted."""
 
-    #: Of each part, measured / predicted.
-    by_part: tuple[float, ...]
+    #: Of each round, in which every cell has one part, measured / predicted.
+    by_round: tuple[float, ...]
+    #: When each round began, about, seconds since 1970; its number where that was not recorded.
+    began: tuple[float, ...]
     #: Calibrated cells that say so.
     cells: int
     #: Whether these cells and those that are judged by it wait for round trips: what a processor
@@ -43,21 +45,23 @@ class MachineSpeed:
 
     @property
     def mean(self) -> float:
-        """Of all parts; above 1 the machine was slower than when it was calibrated."""
-        return float(np.mean(self.by_part))
+        """Of all rounds; above 1 the machine was slower than when it was calibrated."""
+        return float(np.mean(self.by_round))
 
     @property
     def interval(self) -> Interval:
-        """The 95 % interval of the mean, from how parts differ."""
-        count = len(self.by_part)
-        error = float(np.std(self.by_part, ddof=1)) / math.sqrt(count)
+        """The 95 % interval of the mean, from how rounds differ."""
+        count = len(self.by_round)
+        error = float(np.std(self.by_round, ddof=1)) / math.sqrt(count)
         return Error(error, count - 1.0).interval(self.mean)
 
-    def longer_ns(self, computing_ns: float, part: Ints) -> Floats:
-        """By what connections of these parts, one entry each, are predicted to take longer than the
-        prediction says, ns; their computing is predicted as ``computing_ns``."""
-        moved: Floats = (np.asarray(self.by_part)[part] - 1.0) * computing_ns
-        return moved
+    def of_parts(self, parts: Sequence[Part]) -> Floats:
+        """Of each part of a cell, that of the round that began nearest to it: a part that was
+        measured again is of a later round than its number says."""
+        began = _began(parts)
+        nearest = np.abs(began[:, None] - np.asarray(self.began)[None, :]).argmin(axis=1)
+        found: Floats = np.asarray(self.by_round)[nearest]
+        return found
 
 
 def machine_speeds(
@@ -65,24 +69,25 @@ def machine_speeds(
 ) -> list[MachineSpeed]:
     """Of the cases ``shared`` by both halves: without delay, and with it, as far as calibrated
     cells without loss were measured in enough parts and undisturbed."""
-    found: dict[tuple[bool, int], list[Floats]] = {}
+    found: dict[tuple[bool, int], list[tuple[Floats, Floats]]] = {}
     for case_id in shared:
         by_part = _of_cell(predicted, measured, case_id)
         if by_part is not None:
             delayed = bool(predicted.cases[case_id].get("rtt_ns"))
-            found.setdefault((delayed, by_part.size), []).append(by_part)
+            began = _began(measured.parts(case_id))
+            found.setdefault((delayed, by_part.size), []).append((began, by_part))
     return [
-        MachineSpeed(tuple(np.mean(cells, axis=0).tolist()), len(cells), delayed)
+        _of_rounds(cells, delayed)
         for (delayed, _), cells in sorted(found.items(), key=lambda item: item[0])
     ]
 
 
 def speed_for(
-    speeds: Sequence[MachineSpeed], predicted: Results, case_id: str, parts: int
+    speeds: Sequence[MachineSpeed], predicted: Results, case_id: str, parts: Sequence[Part]
 ) -> MachineSpeed | None:
     """That of the cells which a case's own ``parts`` lie between; None where there is none."""
     delayed = bool(predicted.cases[case_id].get("rtt_ns"))
-    of_it = (one for one in speeds if one.delayed == delayed and len(one.by_part) == parts)
+    of_it = (one for one in speeds if one.delayed == delayed and len(one.began) == len(parts))
     return next(of_it, None)
 
 
@@ -113,3 +118,22 @@ def _of_cell(predicted: Results, measured: Results, case_id: str) -> Floats | No
     medians = np.array([quantile(trials.values[trials.part == k], 0.5) for k in range(how.parts)])
     ratios: Floats = (medians - round_trips) / computing
     return ratios if np.isfinite(ratios).all() and (ratios > 0.0).all() else None
+
+
+def _began(parts: Sequence[Part]) -> Floats:
+    """When each part began; its number where that was not recorded of all."""
+    times = [part.began for part in parts if part.began is not None]
+    return np.array(times if len(times) == len(parts) else range(len(parts)), dtype=np.float64)
+
+
+def _of_rounds(cells: Sequence[tuple[Floats, Floats]], delayed: bool) -> MachineSpeed:
+    """From when each cell's parts began, and what they say. A part counts to the round that it was
+    measured in, which most cells' parts of its number are of."""
+    rounds = np.median([began for began, _ in cells], axis=0)
+    began = np.concatenate([began for began, _ in cells])
+    ratios = np.concatenate([by_part for _, by_part in cells])
+    nearest = np.abs(began[:, None] - rounds[None, :]).argmin(axis=1)
+    held = np.unique(nearest)
+    # A round without a part is between its neighbours.
+    by_round = np.interp(rounds, rounds[held], [ratios[nearest == k].mean() for k in held])
+    return MachineSpeed(tuple(by_round.tolist()), tuple(rounds.tolist()), len(cells), delayed)

@@ -25,7 +25,7 @@ from warifu.printable import lone_surrogate
 from warifu.results import MEASURED, PREDICTED, ResultsError, read_manifest
 
 FILE_NAME = "comparison.json"
-VERSION = 10
+VERSION = 11
 
 
 def save(comparison: Comparison, folder: Path) -> Path:
@@ -96,7 +96,8 @@ def _case(raw: dict[str, Any]) -> CaseComparison:
     raw["conditions"] = Conditions(**raw["conditions"])
     if raw["speed"] is not None:
         speed = raw["speed"]
-        raw["speed"] = MachineSpeed(**{**speed, "by_part": tuple(speed["by_part"])})
+        rounds = {key: tuple(speed[key]) for key in ("by_round", "began")}
+        raw["speed"] = MachineSpeed(**{**speed, **rounds})
     raw["null_models"] = [
         Beside(one.pop("model"), one.pop("statistic"), **{key: _number(one[key]) for key in one})
         for one in raw["null_models"]

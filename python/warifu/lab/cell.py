@@ -125,6 +125,7 @@ class Bench(processes.Stoppable):
             link = up.enter_context(Link(config, folder, processor=beside))
             running = driver.start(up, setup)
             used = _Used(running)
+            began = round(time.time(), 1)
             watch = quiet.Watch([link.pid, running.server_pid])
             if not self._wait(running, link, stop):
                 return None
@@ -143,6 +144,7 @@ class Bench(processes.Stoppable):
                 "trials": part.trials,
                 "seed": part.seed,
                 "sitting": self._sitting,
+                "began": began,
                 "start_late_ns": max((one.late_ns for one in trials.connections), default=None),
                 "rate_per_second": rate,
                 "alone": cell.has_memory,

@@ -132,7 +132,7 @@ def speed_sentences(comparison: Comparison) -> Iterable[str]:
         delay = "With delay" if speed.delayed else "Without delay"
         yield (
             f"{delay} computing took {number(speed.mean, 2)} times what was predicted ({low} to "
-            f"{high}), by {cells} in {len(speed.by_part)} parts each, measured "
+            f"{high}), by {cells} in {len(speed.by_round)} parts each, measured "
             "between the judged ones: P50, the mean and what was replayed are judged at "
             "that speed, and stand beside it as they are."
         )

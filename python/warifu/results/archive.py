@@ -55,7 +55,7 @@ _LEFT_OUT = (
 )
 #: What is kept of a part's record (`warifu.results.parts`).
 _OF_PART: tuple[str, ...] = ("first_trial", "trials", "processor_shares", "others_max", "busy")
-_OF_PART += ("sitting", "start_late_ns", "alone")
+_OF_PART += ("sitting", "start_late_ns", "alone", "began")
 #: The largest file that is worth committing, and that is restored.
 MOST_BYTES = 2_000_000
 #: Rows that are restored, for which a gigabyte suffices: six times those of a judged study of 24

@@ -50,6 +50,9 @@ class Part:
     start_late_ns: float | None
     #: Whether trials came one after the other, so that none met another.
     alone: bool
+    #: When it began, seconds since 1970; None where it was not recorded. A part that was rejected
+    #: is measured again after all others.
+    began: float | None = None
 
     @property
     def is_paced(self) -> bool:
@@ -98,6 +101,7 @@ def _part(record: dict[str, Any]) -> Part:
         server_busy=_number(busy.get("server")) if isinstance(busy, dict) else None,
         start_late_ns=_number(record.get("start_late_ns")),
         alone=record.get("alone") is True,
+        began=_number(record.get("began")),
     )
 
 
