@@ -61,9 +61,9 @@ def compare_case(
     how = conditions(measured, case_id)
     why_not = why_not_judged(predicted, case_id, how)
     computing_share = _computing_share(predicted, case_id, theirs)
-    at = None if why_not or loss > 0.0 else _at_its_speed(
-        predicted, measured, case_id, judging, speeds
-    )
+    at = None
+    if not why_not and loss <= 0.0:
+        at = _at_its_speed(predicted, measured, case_id, judging, speeds)
     rows = _rows(whole, judging, {} if at else gates, computing_share, rng)
     if at is not None and gates:
         rows += at.rows(whole, judging, gates, computing_share, rows, rng)

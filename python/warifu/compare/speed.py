@@ -18,12 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warifu.compare.blocks import Ints, quantile
+from warifu.compare.blocks import quantile
 from warifu.compare.conditions import conditions, is_calibrated, why_disturbed
 from warifu.compare.power import Error
 from warifu.compare.stats import Interval
 from warifu.results import Floats, Results
-from warifu.results.parts import LEAST_PARTS
+from warifu.results.parts import LEAST_PARTS, Part
 
 #: What a statistic that is judged so is called, after its name.
 AT_ITS_SPEED = " at the machine's speed"
