@@ -161,8 +161,12 @@ def test_what_connections_have_in_common_after_a_wait_is_found_again() -> None:
         made = replace(base, entries=tuple(entries), speed=law)
         return made.draw(text.format(seed=7, trials=4_000), WHOLE)
 
-    warm = replace(law, waited=None)
-    found = speed.fit_waited(costs, warm, parts(measured, [1.0, 1.0]), rtt, simulate)
+    # What a sitting is slower by is no part of it, as it is none of the measured distances.
+    warm = replace(law, waited=None, sitting=0.2)
+    found, spread = speed.fit_waited(costs, warm, parts(measured, [1.0, 1.0]), rtt, simulate)
+    assert spread.drawn == pytest.approx(spread.measured, rel=0.05)
+    assert found.sitting == warm.sitting
+    found, warm = replace(found, sitting=0.0), replace(warm, sitting=0.0)
     assert found.connection == law.connection
     assert found.waited is not None and law.waited is not None
     assert log_spread(found.waited) == pytest.approx(log_spread(law.waited), rel=0.17)

@@ -178,7 +178,8 @@ class _Timed:
         progress("finding what connections have in common")
         common = self._common(made, own)
         made = replace(made, entries=common.entries, speed=common.speed)
-        made = replace(made, speed=self._waited(made, common.speed, own))
+        waited, after_wait = self._waited(made, common.speed, own)
+        made = replace(made, speed=waited)
         progress("fitting what a rest costs")
         pause = self._rest(made)
         made = replace(made, entries=tuple(all_rested(made.entries, pause)))
@@ -191,6 +192,8 @@ class _Timed:
             "evaluations": found.evaluations,
             "rest": pause.named(),
             "connections": common.connections,
+            "spread": common.spread.named(),
+            "spread after a wait": after_wait.named(),
         }
         return Found(made, rows, details)
 
@@ -199,7 +202,7 @@ class _Timed:
         which there is nothing but computing."""
         return speed.fit(draft.entries, self._parts_at(0, own), self._drawn_at(draft, "0 ms"))
 
-    def _waited(self, draft: Draft, found: Speed, own: Set[str]) -> Speed:
+    def _waited(self, draft: Draft, found: Speed, own: Set[str]) -> tuple[Speed, speed.Spread]:
         """The same with what it has in common after a wait."""
         drawn = self._drawn_at(draft, _DELAY)
         return speed.fit_waited(

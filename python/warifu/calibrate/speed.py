@@ -57,6 +57,20 @@ Simulate = Callable[[Sequence[Entry], Speed], Mapping[str, Floats]]
 
 
 @dataclass(frozen=True)
+class Spread:
+    """How whole connections spread about the median of their part, at `LEVELS`."""
+
+    measured: tuple[float, ...]
+    drawn: tuple[float, ...]
+    """The same of simulated connections, with what was found."""
+
+    def named(self) -> dict[str, list[float]]:
+        """For a record: where they differ, the factor does not tell how connections spread."""
+        shown = {"level": LEVELS, "measured": self.measured, "drawn": self.drawn}
+        return {name: [round(value, 4) for value in values] for name, values in shown.items()}
+
+
+@dataclass(frozen=True)
 class Fit:
     """What was found."""
 
@@ -65,6 +79,7 @@ class Fit:
     """The costs without what connections have in common."""
     connections: int
     """From how many connections."""
+    spread: Spread
 
 
 def fit(entries: Sequence[Entry], measured: Parts, simulate: Simulate) -> Fit:
@@ -88,19 +103,21 @@ def fit(entries: Sequence[Entry], measured: Parts, simulate: Simulate) -> Fit:
         factor = _factor(point)
         # Each from what was measured, so that nothing is taken out twice.
         own = tuple(without(entry, factor) for entry in entries)
-    speed = Speed(tuple(factor.tolist()), sitting(measured), SOURCE)
+    own_speed = Speed(tuple(factor.tolist()))
+    spread = _spread(whole, _drawn(simulate(own, own_speed), measured))
+    speed = replace(own_speed, sitting=sitting(measured), source=SOURCE)
     found = simulate(own, speed)
     ratios = [_median(parts) / float(np.median(found[case])) for case, parts in measured.items()]
     middle = float(np.median(ratios))
     own = tuple(entry.scaled(middle) for entry in own)
-    return Fit(speed, own, whole.size)
+    return Fit(speed, own, whole.size, spread)
 
 
 def fit_waited(
     entries: Sequence[Entry], speed: Speed, measured: Parts, rtt_ns: int, simulate: Simulate
-) -> Speed:
+) -> tuple[Speed, Spread]:
     """The same speed with what connections have in common after a wait, from connections over a
-    delay.
+    delay, and how these spread.
 
     Such a connection is a number of round trips and what is computed: it counts by how far it is
     from its part's median, relative to the computing of its case, which is the simulated median
@@ -114,12 +131,15 @@ def fit_waited(
         return np.clip(1.0 + off, LEAST, MOST)
 
     def draw(factor: Floats) -> Floats:
-        drawn = simulate(entries, replace(speed, waited=tuple(factor.tolist())))
+        # What a part is slower than another is in no connection's distance from its part's median.
+        law = replace(speed, waited=tuple(factor.tolist()), sitting=0.0)
+        drawn = simulate(entries, law)
         return np.concatenate([relative(case, drawn[case]) for case in measured])
 
-    whole = [relative(case, part) for case, parts in measured.items() for part in parts]
-    point = _search(np.array(START), np.concatenate(whole), draw)
-    return replace(speed, waited=tuple(_factor(point).tolist()))
+    some = [relative(case, part) for case, parts in measured.items() for part in parts]
+    whole = np.concatenate(some)
+    factor = _factor(_search(np.array(START), whole, draw))
+    return replace(speed, waited=tuple(factor.tolist())), _spread(whole, draw(factor))
 
 
 def _search(start: Floats, whole: Floats, draw: Callable[[Floats], Floats]) -> Floats:
@@ -140,6 +160,11 @@ def _search(start: Floats, whole: Floats, draw: Callable[[Floats], Floats]) -> F
         loss="soft_l1", max_nfev=8, xtol=1e-3, ftol=1e-3,
     )  # fmt: skip
     return np.asarray(found.x, dtype=np.float64)
+
+
+def _spread(whole: Floats, drawn: Floats) -> Spread:
+    measured, found = (np.quantile(values, LEVELS) for values in (whole, drawn))
+    return Spread(tuple(measured.tolist()), tuple(found.tolist()))
 
 
 def _factor(point: Floats) -> Floats:
