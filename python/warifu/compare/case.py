@@ -63,7 +63,7 @@ def compare_case(
     computing_share = _computing_share(predicted, case_id, theirs)
     at = None
     if not why_not and loss <= 0.0:
-        at = _at_its_speed(predicted, measured, case_id, judging, speeds)
+        at = _at_its_speed(predicted, measured, case_id, speeds)
     rows = _rows(whole, judging, {} if at else gates, computing_share, rng)
     if at is not None and gates:
         rows += at.rows(whole, judging, gates, computing_share, rows, rng)
@@ -181,15 +181,14 @@ def _at_its_speed(
     predicted: Results,
     measured: Results,
     case_id: str,
-    found: Halves,
     speeds: Sequence[MachineSpeed],
 ) -> _AtItsSpeed | None:
-    parts = measured.parts(case_id)
+    parts, part = measured.parts(case_id), measured.trials(case_id).part
     speed = speed_for(speeds, predicted, case_id, parts)
     computing = computing_ns(predicted, case_id)
-    if speed is None or computing is None or found.part is None:
+    if speed is None or computing is None or part is None:
         return None
-    return _AtItsSpeed(speed, computing, speed.of_parts(parts), found.part)
+    return _AtItsSpeed(speed, computing, speed.of_parts(parts), part)
 
 
 def _halves(predicted: Results, measured: Results, case_id: str, metric: str) -> Halves:
@@ -198,7 +197,7 @@ def _halves(predicted: Results, measured: Results, case_id: str, metric: str) ->
     trials = measured.trials(case_id, metric)
     parts = _connections_together(measured, case_id, trials)
     blocks = Blocks.of_parts(parts, trials.size)
-    return Halves(ours, theirs, trials.values, blocks, common_limit(ours, theirs), part=trials.part)
+    return Halves(ours, theirs, trials.values, blocks, common_limit(ours, theirs))
 
 
 def _connections_together(measured: Results, case_id: str, trials: Trials) -> Ints | None:

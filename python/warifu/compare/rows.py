@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from warifu.compare import jumps, stats
-from warifu.compare.blocks import Blocks, Ints, quantile
+from warifu.compare.blocks import Blocks, quantile
 from warifu.compare.gates import (
     RESPONSES,
     RESPONSES_OF_FAILED,
@@ -76,8 +76,6 @@ class Halves:
     blocks: Blocks
     #: Where means are cut because of failed connections, ns; infinite without any.
     limit: float
-    #: The part of each measured value, where that is known.
-    part: Ints | None = None
 
     @property
     def n(self) -> int:
