@@ -288,12 +288,12 @@ def test_accuracy_is_judged_by_cells_that_were_not_calibrated() -> None:
         return tuple(sorted((key, value) for key, value in case.items() if key != "case_id"))
 
     assert len(used) == 14 + 4 + 2
-    assert len(measured) == 24 + 16
+    assert len(measured) == 24 + 12
     # Three without delay and three with it are measured to tell the machine's speed: not judged.
     calibrated = {choices(case) for case in used}
     assert len(calibrated & {choices(case) for case in measured}) == 3 + 3
     judged = [case for case in measured if choices(case) not in calibrated]
-    assert len(judged) == 18 + 16
+    assert len(judged) == 18 + 12
     # The one that is left out would have been one of them, whatever its curve.
     held = [calibration_case(cell) for cell in cells if not https.is_calibrated_on(cell.case)]
     assert {choices(case) for case in held} & {choices(case) for case in judged}
