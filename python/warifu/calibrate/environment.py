@@ -13,7 +13,8 @@ from collections.abc import Callable
 
 from warifu import tools
 from warifu.calibrate import build
-from warifu.lab.awake import is_virtual
+from warifu.lab import awake
+from warifu.lab.errors import LabError
 from warifu.lab.kernel import processor_name
 
 #: A virtual machine's processor may be twice as fast at another hour. Predictions for links without
@@ -26,8 +27,8 @@ PACE_ATTEMPTS, PACE_PAUSE_S = 5, 1.0
 
 
 def machine() -> dict[str, str]:
-    """`kernel`, `openssl`, `nginx`, `processor`, `build` and, of a virtual machine, whether the lab
-    keeps its processors awake (`idle`); missing tools are left out."""
+    """`kernel`, `openssl`, `nginx`, `processor`, `build` and, of a virtual machine, that the lab
+    keeps its processors awake if it can (`idle`); missing tools are left out."""
     ask: dict[str, Callable[[], str]] = {
         "kernel": lambda: os.uname().release,
         "openssl": lambda: _number(tools.version("openssl")),
@@ -39,8 +40,9 @@ def machine() -> dict[str, str]:
     for key, answer in ask.items():
         with contextlib.suppress(tools.ToolMissing):
             found[key] = answer()
-    if is_virtual():
-        found["idle"] = "kept awake"
+    with contextlib.suppress(tools.ToolMissing, LabError):
+        if awake.is_wanted():
+            found["idle"] = "kept awake"
     return found
 
 

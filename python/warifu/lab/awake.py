@@ -4,40 +4,47 @@
 A virtual processor with nothing to do halts, and comes back when its host has time: on a busy host
 one packet in fifty was more than half a millisecond late, and one in a thousand where something
 ran meanwhile. That wait is the host's, of neither end of a connection. So something runs at the
-lowest priority wherever nothing else does (`warifu-link awake`); on a machine of its own nothing is
-done.
+lowest priority wherever nothing else does: `warifu-link awake`, which leaves a machine of its own
+as it is, and one where others would wait for it (crates/lab/link/src/awake.rs).
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from warifu import tools
 from warifu.lab.errors import LabError
 from warifu.lab.processes import Process
 
-#: Where the kernel's groups for the processor are, by the versions of its interface (cgroups(7)).
-_GROUPS = (Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup"))
-_AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
-_NAME = "warifu-awake-"
-_SIGNS = (Path("/sys/hypervisor/type"), Path("/proc/device-tree/hypervisor"))
+#: How long `is_wanted` waits for its answer, s.
+_CHECK_SECONDS = 10.0
 #: The program that runs now, and how many want it to.
 _running: list[Process] = []
 _wanted = 0
 
 
-def is_virtual() -> bool:
-    """Whether this is a virtual machine: its processor says so (x86 CPUID 1, ECX bit 31), or the
-    kernel knows the hypervisor."""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("flags"):
-                return "hypervisor" in line.split()
-    return any(sign.exists() for sign in _SIGNS)
+def is_wanted() -> bool:
+    """Whether this is a virtual machine, whose processors the lab keeps awake if it can. Raises
+    ToolMissing without `warifu-link`, and LabError if it does not answer."""
+    command = [str(tools.find("warifu-link")), "awake", "--check"]
+    try:
+        found = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_CHECK_SECONDS,
+            check=True,
+            text=True,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise LabError(f"{' '.join(command)}: {error}") from None
+    return _said(found.stdout).get("virtual_machine") is True
 
 
 @contextlib.contextmanager
@@ -48,13 +55,10 @@ def kept(folder: Path) -> Iterator[None]:
     Raises LabError if the program cannot do it.
     """
     global _wanted
-    if _wanted == 0 and is_virtual():
-        _remove_groups()
+    if _wanted == 0:
         process = _begun(folder)
-        if _gives_way(process.pid):
+        if process is not None:
             _running.append(process)
-        else:
-            process.stop()
     _wanted += 1
     try:
         yield
@@ -63,7 +67,6 @@ def kept(folder: Path) -> Iterator[None]:
         if _wanted == 0:
             while _running:
                 _running.pop().stop()
-            _remove_groups()
 
 
 def used() -> list[int]:
@@ -89,41 +92,8 @@ def check() -> None:
             raise LabError(f"{process.name} ended during the run: {process.log_tail()}")
 
 
-def _gives_way(pid: int) -> bool:
-    """Whether the program gives way at once to whatever else is to run.
-
-    With a group of its own for each session (sched_autogroup_enabled, sched(7)) its priority counts
-    within its session alone, and others wait for the end of its slice: up to 4 ms, in one
-    connection of five. So it is put into a group that is idle as a whole (cpu.idle).
-    """
-    for groups in _GROUPS:
-        group = groups / f"{_NAME}{pid}"
-        try:
-            group.mkdir()
-            (group / "cpu.idle").write_text("1")
-            (group / "cgroup.procs").write_text(str(pid))
-        except OSError:
-            with contextlib.suppress(OSError):
-                group.rmdir()
-            continue
-        return True
-    try:
-        return _AUTOGROUP.read_text().strip() == "0"
-    except OSError:
-        # The kernel has no such groups.
-        return True
-
-
-def _remove_groups() -> None:
-    """Those of programs that have ended, of this run or of one that was killed."""
-    for groups in _GROUPS:
-        for group in groups.glob(f"{_NAME}*"):
-            # One that still has a program in it stays.
-            with contextlib.suppress(OSError):
-                group.rmdir()
-
-
-def _begun(folder: Path) -> Process:
+def _begun(folder: Path) -> Process | None:
+    """The program once it keeps processors awake; None where it leaves them as they are."""
     process = Process(
         "warifu-link awake",
         [
@@ -136,10 +106,26 @@ def _begun(folder: Path) -> Process:
         log=folder / "awake.log",
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        # It removes its group of the scheduler.
+        death_signal="TERM",
     )
-    # It says so once it does, or ends.
-    if not process.stdout.readline():
-        words = process.log_tail()
+    try:
+        said = _said(process.stdout.readline().decode(errors="replace"))
+        if said.get("event") == "ready":
+            return process
+        if said.get("event") != "not_kept":
+            raise LabError(f"processors cannot be kept awake: {process.log_tail()}")
+    except BaseException:
         process.stop()
-        raise LabError(f"processors cannot be kept awake: {words}")
-    return process
+        raise
+    process.stop()
+    return None
+
+
+def _said(line: str) -> dict[str, Any]:
+    """What the program says; nothing if it is no JSON object."""
+    with contextlib.suppress(ValueError):
+        found = json.loads(line)
+        if isinstance(found, dict):
+            return found
+    return {}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,51 +19,42 @@ from warifu.lab.processes import is_running
 
 
 @pytest.fixture
-def virtual(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A virtual machine without groups of the scheduler."""
-    monkeypatch.setattr(awake, "is_virtual", lambda: True)
-    monkeypatch.setattr(awake, "_GROUPS", ())
-    monkeypatch.setattr(awake, "_AUTOGROUP", Path("/nonexistent"))
+def says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Has a program in place of `warifu-link` that says a line and waits for the end of stdin."""
+    stand_in = tmp_path / "warifu-link"
+    find = tools.find
+    monkeypatch.setattr(
+        tools, "find", lambda name: stand_in if name == "warifu-link" else find(name)
+    )
+
+    def say(line: str) -> None:
+        stand_in.write_text(f"#!/bin/sh\necho '{line}'\nexec cat\n")
+        stand_in.chmod(0o755)
+
+    say('{"event": "ready", "processors": [0]}')
+    return say
 
 
-@pytest.mark.usefixtures("virtual")
-@pytest.mark.parametrize(("autogroup", "kept"), [("0\n", True), ("1\n", False)])
-def test_what_would_not_give_way_at_once_is_not_run(
-    autogroup: str, kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    setting = tmp_path / "sched_autogroup_enabled"
-    setting.write_text(autogroup)
-    monkeypatch.setattr(awake, "_AUTOGROUP", setting)
+def test_processors_are_kept_awake_where_the_program_says_so(tmp_path: Path) -> None:
+    """With the real one: on a virtual machine, where it has the rights."""
     with awake.kept(tmp_path):
-        assert awake.are_kept() == kept
+        kept = awake.are_kept()
         assert len(awake.pids()) == kept
+        assert not kept or awake.is_wanted()
+    assert not awake.are_kept()
 
 
-@pytest.mark.usefixtures("virtual")
-def test_it_runs_in_an_idle_group_where_each_session_has_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_would_not_give_way_at_once_is_not_run(
+    tmp_path: Path, says: Callable[[str], None]
 ) -> None:
-    """Stands in for the kernel's files, of which a group has these two."""
-    groups = tmp_path / "cpu"
-    groups.mkdir()
-    make = Path.mkdir
-
-    def make_group(path: Path, *rest: int) -> None:
-        make(path, *rest)
-        if path.parent == groups:
-            (path / "cpu.idle").touch()
-            (path / "cgroup.procs").touch()
-
-    monkeypatch.setattr(Path, "mkdir", make_group)
-    monkeypatch.setattr(awake, "_GROUPS", (tmp_path / "none", groups))
+    says('{"event": "not_kept", "why": "no idle group"}')
     with awake.kept(tmp_path):
-        (pid,) = awake.pids()
-        group = groups / f"warifu-awake-{pid}"
-        assert (group / "cpu.idle").read_text() == "1"
-        assert (group / "cgroup.procs").read_text() == str(pid)
+        assert awake.pids() == []
+        assert not awake.are_kept()
+        awake.check()
 
 
-@pytest.mark.usefixtures("virtual")
+@pytest.mark.usefixtures("says")
 def test_one_program_runs_until_the_outermost_block_ends(tmp_path: Path) -> None:
     assert not awake.are_kept()
     with awake.kept(tmp_path):
@@ -76,23 +68,13 @@ def test_one_program_runs_until_the_outermost_block_ends(tmp_path: Path) -> None
     assert not is_running(pid)
 
 
-def test_a_machine_of_its_own_is_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(awake, "is_virtual", lambda: False)
-    with awake.kept(tmp_path):
-        assert awake.pids() == []
-        assert not awake.are_kept()
-        awake.check()
-
-
-@pytest.mark.usefixtures("virtual")
+@pytest.mark.usefixtures("says")
 def test_what_it_takes_is_the_lab_s_own(tmp_path: Path) -> None:
     with awake.kept(tmp_path):
         assert quiet.Watch([7])._pids == [7, *awake.pids()]
 
 
-@pytest.mark.usefixtures("virtual")
+@pytest.mark.usefixtures("says")
 def test_its_end_is_told(tmp_path: Path) -> None:
     with awake.kept(tmp_path):
         (pid,) = awake.pids()
@@ -105,14 +87,11 @@ def test_its_end_is_told(tmp_path: Path) -> None:
     assert not awake.are_kept()
 
 
-@pytest.mark.usefixtures("virtual")
+@pytest.mark.parametrize("line", ["", "no JSON", "[]", '{"event": "check"}'])
 def test_a_program_that_cannot_do_it_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    line: str, tmp_path: Path, says: Callable[[str], None]
 ) -> None:
-    find = tools.find
-    monkeypatch.setattr(
-        tools, "find", lambda name: Path("/bin/true") if name == "taskset" else find(name)
-    )
+    says(line)
     with pytest.raises(LabError, match="processors cannot be kept awake"), awake.kept(tmp_path):
         pass
     assert not awake.are_kept()
@@ -121,9 +100,10 @@ def test_a_program_that_cannot_do_it_is_an_error(
 
 
 def test_a_calibration_from_before_is_stale_on_a_virtual_machine(
-    monkeypatch: pytest.MonkeyPatch,
+    says: Callable[[str], None],
 ) -> None:
-    monkeypatch.setattr(environment, "is_virtual", lambda: False)
+    says('{"event": "check", "virtual_machine": false}')
     before = environment.machine()
-    monkeypatch.setattr(environment, "is_virtual", lambda: True)
+    assert "idle" not in before
+    says('{"event": "check", "virtual_machine": true}')
     assert environment.differences(before) == ["idle was unknown, is kept awake"]

@@ -5,13 +5,16 @@
 //! wakes it, a packet or a timer, then waits until the host has time: on a busy host one timer in
 //! fifty came more than half a millisecond late, and one in a thousand where something ran
 //! meanwhile. So something runs on each processor that has nothing else to do, at the lowest
-//! priority (`SCHED_IDLE`, sched(7)): whatever else is to run takes its place at once. Where the
-//! kernel groups by session (`sched_autogroup_enabled`) that holds within the session alone: who
-//! starts this beside programs of other sessions puts it into a group with `cpu.idle`.
+//! priority (`SCHED_IDLE`, sched(7)): whatever else is to run takes its place at once.
+//!
+//! Where the kernel groups by session (`sched_autogroup_enabled`) that holds within the session
+//! alone, and programs of other sessions wait for the end of its slice: up to 4 ms, in one
+//! connection of five. So the process is put into a group that is idle as a whole (`cpu.idle`,
+//! cgroups(7)), and where that cannot be had nothing is run.
 
-use std::fs;
-use std::io;
-use std::path::Path;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -20,26 +23,77 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::sys;
 
+/// Where the kernel's groups for the processor are, by the versions of its interface.
+const GROUPS: [&str; 2] = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup"];
+/// What a group of ours is called, before the number of its process.
+const NAME: &str = "warifu-awake-";
+const AUTOGROUP: &str = "/proc/sys/kernel/sched_autogroup_enabled";
+
+/// Why processors are left as they are.
+#[derive(Debug, thiserror::Error)]
+pub enum NotKept {
+    /// Nobody else gets them.
+    #[error("this is no virtual machine: its processors are its own")]
+    NotVirtual,
+    /// Others would wait for what keeps them awake.
+    #[error(
+        "no idle group of the scheduler could be made ({0}), without which other sessions would \
+         wait for it: run as root on Linux 5.15 or later, or set \
+         kernel.sched_autogroup_enabled to 0"
+    )]
+    NotIdle(io::Error),
+    /// A thread could not be pinned or started.
+    #[error("keeping processors awake: {0}")]
+    Failed(#[from] io::Error),
+}
+
 /// Processors that are kept awake until it is dropped.
 #[derive(Debug)]
 pub struct Awake {
+    threads: Threads,
+    /// After the threads, so that it has nothing to do when its process leaves it.
+    _group: Option<IdleGroup>,
+}
+
+impl Awake {
+    /// Keeps awake those that this process may use, if this is a virtual machine.
+    ///
+    /// # Errors
+    /// Why they are not.
+    pub fn begin() -> Result<Awake, NotKept> {
+        if !is_virtual() {
+            return Err(NotKept::NotVirtual);
+        }
+        let group = match IdleGroup::enter() {
+            Ok(group) => Some(group),
+            Err(error) if is_grouped_by_session() => return Err(NotKept::NotIdle(error)),
+            Err(_) => None,
+        };
+        Ok(Awake { threads: Threads::begin()?, _group: group })
+    }
+
+    /// Their numbers.
+    pub fn processors(&self) -> &[usize] {
+        &self.threads.processors
+    }
+}
+
+/// A thread for each processor that this process may use, until it is dropped.
+#[derive(Debug)]
+struct Threads {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
     processors: Vec<usize>,
 }
 
-impl Awake {
-    /// Keeps awake those that this process may use.
-    ///
-    /// # Errors
-    /// The kernel's, where a thread may not be pinned or started.
-    pub fn begin() -> io::Result<Awake> {
+impl Threads {
+    fn begin() -> io::Result<Threads> {
         let usable = sched_getaffinity(None)?;
         let processors: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&at| usable.is_set(at)).collect();
         let stop = Arc::new(AtomicBool::new(false));
-        let mut awake = Awake { stop, threads: Vec::new(), processors };
-        for &processor in &awake.processors {
-            let stop = awake.stop.clone();
+        let mut begun = Threads { stop, threads: Vec::new(), processors };
+        for &processor in &begun.processors {
+            let stop = begun.stop.clone();
             let (tell, told) = std::sync::mpsc::channel();
             let thread = std::thread::Builder::new().name("awake".into()).spawn(move || {
                 let ready = lowest_on(processor);
@@ -49,19 +103,14 @@ impl Awake {
                     std::hint::spin_loop();
                 }
             })?;
-            awake.threads.push(thread);
+            begun.threads.push(thread);
             told.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))?;
         }
-        Ok(awake)
-    }
-
-    /// Their numbers.
-    pub fn processors(&self) -> &[usize] {
-        &self.processors
+        Ok(begun)
     }
 }
 
-impl Drop for Awake {
+impl Drop for Threads {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
@@ -76,6 +125,66 @@ fn lowest_on(processor: usize) -> io::Result<()> {
     only.set(processor);
     sched_setaffinity(None, &only)?;
     sys::set_idle_policy()
+}
+
+/// A group of the scheduler that runs only where no other does, with this process in it; removed
+/// when dropped.
+#[derive(Debug)]
+struct IdleGroup(PathBuf);
+
+impl IdleGroup {
+    fn enter() -> io::Result<IdleGroup> {
+        let mut refused = io::Error::from(io::ErrorKind::NotFound);
+        for groups in GROUPS.map(Path::new) {
+            remove_left(groups);
+            let group = groups.join(format!("{NAME}{}", std::process::id()));
+            match fs::create_dir(&group).and_then(|()| enter_idle(&group)) {
+                Ok(()) => return Ok(IdleGroup(group)),
+                Err(error) => refused = error,
+            }
+            let _ = fs::remove_dir(&group);
+        }
+        Err(refused)
+    }
+}
+
+impl Drop for IdleGroup {
+    fn drop(&mut self) {
+        if let Some(groups) = self.0.parent() {
+            let _ = move_into(groups);
+        }
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// Makes a group idle and moves this process into it.
+fn enter_idle(group: &Path) -> io::Result<()> {
+    write_existing(&group.join("cpu.idle"), "1")?;
+    move_into(group)
+}
+
+fn move_into(group: &Path) -> io::Result<()> {
+    write_existing(&group.join("cgroup.procs"), &std::process::id().to_string())
+}
+
+/// A file of the kernel's is there, or this is none of its folders.
+fn write_existing(path: &Path, text: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
+}
+
+/// Removes groups of programs that were killed. One that still has a program in it stays.
+fn remove_left(groups: &Path) {
+    for entry in fs::read_dir(groups).into_iter().flatten().flatten() {
+        if entry.file_name().to_str().is_some_and(|name| name.starts_with(NAME)) {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+/// Whether priorities count within a session alone.
+fn is_grouped_by_session() -> bool {
+    // Without the file the kernel has no such groups.
+    fs::read_to_string(AUTOGROUP).is_ok_and(|text| text.trim() != "0")
 }
 
 /// Whether this is a virtual machine: its processor says so (x86 CPUID 1, ECX bit 31), or the
@@ -105,8 +214,8 @@ mod tests {
     #[test]
     fn every_usable_processor_is_kept_awake_and_let_go() {
         let usable = sched_getaffinity(None).unwrap().count();
-        let awake = Awake::begin().unwrap();
-        assert_eq!(awake.processors().len(), usable as usize);
+        let awake = Threads::begin().unwrap();
+        assert_eq!(awake.processors.len(), usable as usize);
         // It may be the turn of other programs; not for so long.
         let begin = spent_ns();
         while spent_ns() == begin {
@@ -117,5 +226,37 @@ mod tests {
         let end = spent_ns();
         std::thread::sleep(std::time::Duration::from_millis(50));
         assert!(spent_ns() - end < 1_000_000_000);
+    }
+
+    #[test]
+    fn a_group_is_made_idle_before_this_process_is_in_it() {
+        let group = std::env::temp_dir().join(format!("warifu-group-{}", std::process::id()));
+        fs::create_dir(&group).unwrap();
+        let read = |name: &str| fs::read_to_string(group.join(name)).unwrap();
+        // A folder that is none of the kernel's is left as it is.
+        assert_eq!(enter_idle(&group).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(fs::read_dir(&group).unwrap().count(), 0);
+        // A kernel before 5.15 has groups that cannot be idle.
+        fs::write(group.join("cgroup.procs"), "").unwrap();
+        assert!(enter_idle(&group).is_err());
+        assert_eq!(read("cgroup.procs"), "");
+        fs::write(group.join("cpu.idle"), "").unwrap();
+        enter_idle(&group).unwrap();
+        assert_eq!(read("cpu.idle"), "1");
+        assert_eq!(read("cgroup.procs"), std::process::id().to_string());
+        fs::remove_dir_all(group).unwrap();
+    }
+
+    #[test]
+    fn groups_that_were_left_are_removed_and_others_stay() {
+        let groups = std::env::temp_dir().join(format!("warifu-groups-{}", std::process::id()));
+        for name in ["warifu-awake-1", "warifu-awake-2/held", "other"] {
+            fs::create_dir_all(groups.join(name)).unwrap();
+        }
+        remove_left(&groups);
+        let exists = |name: &str| groups.join(name).exists();
+        assert!(!exists("warifu-awake-1") && exists("warifu-awake-2") && exists("other"));
+        fs::remove_dir_all(&groups).unwrap();
+        remove_left(&groups);
     }
 }

@@ -53,8 +53,13 @@ enum Sub {
     Precision(PrecisionOptions),
     /// Keep the processors of a virtual machine from being given back to its host, by running
     /// nothing on them at the lowest priority, until stdin ends. What is measured on them otherwise
-    /// waits for the host.
-    Awake,
+    /// waits for the host. Says on stdout, as JSON, that it does (`ready`), or ends and says why it
+    /// does not (`not_kept`): on a machine of its own, or where others would wait for it.
+    Awake {
+        /// Only say whether this is a virtual machine.
+        #[arg(long)]
+        check: bool,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -173,7 +178,10 @@ pub enum Mode {
     /// Measure the link itself.
     Precision(PrecisionOptions),
     /// Keep the processors awake.
-    Awake,
+    Awake {
+        /// Only say whether this is a virtual machine.
+        check: bool,
+    },
 }
 
 impl Cli {
@@ -184,7 +192,7 @@ impl Cli {
         }
         match self.command {
             Some(Sub::Precision(options)) => return Ok(Mode::Precision(options)),
-            Some(Sub::Awake) => return Ok(Mode::Awake),
+            Some(Sub::Awake { check }) => return Ok(Mode::Awake { check }),
             None => {}
         }
         let config = Box::new(self.run.config(stdin)?);
@@ -285,7 +293,7 @@ mod tests {
     fn config(arguments: &[&str], stdin: &str) -> Config {
         match mode(arguments, stdin).unwrap() {
             Mode::Run { config, .. } | Mode::Check(config) => *config,
-            Mode::Precision(_) | Mode::Awake | Mode::Build => panic!("no run"),
+            Mode::Precision(_) | Mode::Awake { .. } | Mode::Build => panic!("no run"),
         }
     }
 

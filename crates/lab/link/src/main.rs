@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
 use std::sync::mpsc::{self, Sender};
-use warifu_link::awake::Awake;
+use warifu_link::awake::{Awake, NotKept, is_virtual};
 use warifu_link::{Command, Config, LinkError, run};
 
 /// A control line that could not be obeyed, told on stdout among the other events.
@@ -36,7 +36,11 @@ fn main() -> ExitCode {
         }
         Ok(Mode::Precision(options)) => precision::main(&options)
             .map(|passed| if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
-        Ok(Mode::Awake) => keep_awake().map(|()| ExitCode::SUCCESS),
+        Ok(Mode::Awake { check: true }) => {
+            print_line(&AwakeEvent::Check { virtual_machine: is_virtual() });
+            Ok(ExitCode::SUCCESS)
+        }
+        Ok(Mode::Awake { check: false }) => keep_awake().map(|()| ExitCode::SUCCESS),
         Ok(Mode::Run { config, obey_stdin }) => forward(&config, obey_stdin),
         Err(message) => {
             eprintln!("warifu-link: {message}");
@@ -49,22 +53,41 @@ fn main() -> ExitCode {
     })
 }
 
-/// What `awake` says when it does.
+/// What `awake` says.
 #[derive(Serialize)]
-struct KeptAwake {
-    event: &'static str,
-    processors: Vec<usize>,
+#[serde(tag = "event", rename_all = "snake_case")]
+enum AwakeEvent {
+    /// Processors are kept awake from now on.
+    Ready { processors: Vec<usize> },
+    /// They are left as they are.
+    NotKept { why: String },
+    /// What `--check` asks for.
+    Check { virtual_machine: bool },
 }
 
-/// Keeps the processors awake until stdin ends, a signal comes or the parent dies.
+/// Keeps the processors awake until stdin ends, a signal comes or the parent dies; ends at once
+/// where they are to be left as they are.
 fn keep_awake() -> Result<(), LinkError> {
     let os = |doing: &str, source| LinkError::Os { doing: doing.to_owned(), source };
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))
         .map_err(|errno| os("prctl PR_SET_PDEATHSIG", errno.into()))?;
-    let awake = Awake::begin().map_err(|source| os("keeping processors awake", source))?;
-    print_line(&KeptAwake { event: "ready", processors: awake.processors().to_vec() });
-    // What comes is of no account.
-    let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+    let (tell, end) = mpsc::channel();
+    stop_on_signals(tell.clone()).map_err(|source| os("waiting for signals", source))?;
+    let awake = match Awake::begin() {
+        Ok(awake) => awake,
+        Err(NotKept::Failed(source)) => return Err(os("keeping processors awake", source)),
+        Err(why) => {
+            print_line(&AwakeEvent::NotKept { why: why.to_string() });
+            return Ok(());
+        }
+    };
+    print_line(&AwakeEvent::Ready { processors: awake.processors().to_vec() });
+    std::thread::spawn(move || {
+        // What comes is of no account.
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        let _ = tell.send(Command::Stop {});
+    });
+    let _ = end.recv();
     Ok(())
 }
 

@@ -152,6 +152,43 @@ fn exit_code_2_for_configuration_and_1_for_failed_start() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("ip netns add warifu-no-a"));
 }
 
+/// Whether it keeps them awake depends on the machine and on rights; that it ends and leaves no
+/// group of the scheduler does not.
+fn awake_says_what_it_does_and_leaves_nothing() {
+    use rustix::process::Signal;
+    for signal in [None, Some(Signal::TERM), Some(Signal::INT), Some(Signal::KILL)] {
+        let mut child = command().arg("awake").spawn().unwrap();
+        let stdin = child.stdin.take();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut program = Program { child, stdin, lines };
+        let said = program.event();
+        let group = format!("warifu-awake-{}", program.child.id());
+        let groups = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup"].map(std::path::Path::new);
+        let is_there = || groups.iter().any(|groups| groups.join(&group).exists());
+        if said["event"] == "not_kept" {
+            assert!(said["why"].is_string(), "{said}");
+            assert_eq!(program.child.wait().unwrap().code(), Some(0));
+        } else {
+            assert_eq!(said["event"], "ready");
+            assert!(!said["processors"].as_array().unwrap().is_empty(), "{said}");
+            match signal {
+                None => drop(program.stdin.take()),
+                Some(signal) => program.signal(signal),
+            }
+            let code = program.child.wait().unwrap().code();
+            assert_eq!(code, if signal == Some(Signal::KILL) { None } else { Some(0) });
+        }
+        if signal == Some(Signal::KILL) {
+            // The next one removes it.
+            assert_eq!(command().arg("awake").output().unwrap().status.code(), Some(0));
+        }
+        assert!(!is_there());
+    }
+    let check = command().args(["awake", "--check"]).output().unwrap();
+    let said: Value = serde_json::from_slice(&check.stdout).unwrap();
+    assert!(said["virtual_machine"].is_boolean(), "{said}");
+}
+
 fn main() -> ExitCode {
     run_tests(vec![
         trial!(control_lines_valid_and_invalid, needs_root: true),
@@ -159,5 +196,6 @@ fn main() -> ExitCode {
         trial!(kill_leaves_no_device, needs_root: true),
         trial!(death_of_parent_stops_the_link, needs_root: true),
         trial!(exit_code_2_for_configuration_and_1_for_failed_start, needs_root: false),
+        trial!(awake_says_what_it_does_and_leaves_nothing, needs_root: false),
     ])
 }

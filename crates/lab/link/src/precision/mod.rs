@@ -2,13 +2,14 @@
 //! `warifu-link precision`: the link measured by programs of its own, on the machine where it will
 //! be used.
 
+mod awake;
 mod outcome;
 mod probe;
 mod sections;
 
 use crate::cli::{Format, PrecisionOptions, Section};
+use awake::KeptAwake;
 use outcome::Outcome;
-use warifu_link::awake::{Awake, is_virtual};
 use warifu_link::netns::Namespace;
 use warifu_link::{Config, Link, LinkError};
 use warifu_model::Probability;
@@ -26,8 +27,7 @@ struct Bench {
     a: Namespace,
     b: Namespace,
     config: Config,
-    /// As in the lab, where this is a virtual machine.
-    _awake: Option<Awake>,
+    awake: KeptAwake,
 }
 
 /// Measures and prints; whether every check passed.
@@ -36,7 +36,11 @@ struct Bench {
 /// Missing rights or tools, or a file that cannot be written.
 pub fn main(options: &PrecisionOptions) -> Result<bool, LinkError> {
     let mut bench = Bench::new(options)?;
-    let mut outcome = Outcome::new(options.seed, bench.link.scheduler().clone());
+    let mut outcome = Outcome::new(
+        options.seed,
+        bench.link.scheduler().clone(),
+        bench.awake.processors().to_vec(),
+    );
     let sections = if options.only.is_empty() { ALL.to_vec() } else { options.only.clone() };
     for section in sections {
         eprintln!("measuring {section:?} ...");
@@ -76,11 +80,9 @@ impl Bench {
             late_fraction_max: LATE_FRACTION_MAX,
             ..Config::between(a.name(), b.name())
         };
-        let awake = is_virtual().then(Awake::begin).transpose().map_err(|source| {
-            LinkError::Os { doing: "keeping processors awake".to_owned(), source }
-        })?;
+        let awake = KeptAwake::begin()?;
         let link = Link::start(&config)?;
-        Ok(Bench { link, a, b, config, _awake: awake })
+        Ok(Bench { link, a, b, config, awake })
     }
 }
 

@@ -13,6 +13,8 @@ pub struct Outcome {
     processors: usize,
     seed: u64,
     scheduler: Scheduler,
+    /// Processors that were kept awake.
+    kept_awake: Vec<usize>,
     checks: Vec<Check>,
     program_rtt_ms: Vec<ProgramRtt>,
     forward_overhead_us: Vec<Overhead>,
@@ -128,13 +130,14 @@ pub fn quantile(ascending: &[u64], q: f64) -> f64 {
 }
 
 impl Outcome {
-    /// Nothing found yet.
-    pub fn new(seed: u64, scheduler: Scheduler) -> Outcome {
+    /// Nothing found yet; `kept_awake` are the processors that were.
+    pub fn new(seed: u64, scheduler: Scheduler, kept_awake: Vec<usize>) -> Outcome {
         Outcome {
             kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
             processors: std::thread::available_parallelism().map_or(0, usize::from),
             seed,
             scheduler,
+            kept_awake,
             checks: Vec::new(),
             program_rtt_ms: Vec::new(),
             forward_overhead_us: Vec::new(),
@@ -200,10 +203,11 @@ impl Outcome {
         let Scheduler { fifo, memory_locked, wake_up_ns, .. } = self.scheduler;
         writeln!(
             text,
-            "kernel {}, {} processors, seed {}, SCHED_FIFO {}, memory {}, timer set {:.1} us \
+            "kernel {}, {} processors{}, seed {}, SCHED_FIFO {}, memory {}, timer set {:.1} us \
              earlier, the median of its wake-ups",
             self.kernel,
             self.processors,
+            if self.kept_awake.is_empty() { "" } else { " kept awake" },
             self.seed,
             if fifo { "granted" } else { "refused" },
             if memory_locked { "locked" } else { "not locked" },
