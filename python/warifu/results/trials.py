@@ -71,6 +71,7 @@ def _strata(frame: pl.DataFrame, rows: pl.DataFrame) -> NDArray[np.int64] | None
     completed = np.isfinite(rows["value"].to_numpy())
     if (counted[completed] < 0).any():
         return None
-    counted[~completed] = -1
-    whole: Ints = np.minimum(counted, MOST_COUNTED).astype(np.int64)
+    # Polars may lend its own memory, which is read-only: a new array, not an assignment.
+    of_completed = np.where(completed[:, None], counted, -1.0)
+    whole: Ints = np.minimum(of_completed, MOST_COUNTED).astype(np.int64)
     return whole
