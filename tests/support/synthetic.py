@@ -212,10 +212,10 @@ class Half:
                 {
                     "connection": np.zeros(values.size, np.uint32),
                     "trial": np.arange(values.size, dtype=np.uint64),
-                    "metric": [metric] * values.size,
+                    "metric": pl.Series([metric] * values.size, dtype=pl.String),
                     "stage": pl.Series([stage] * values.size, dtype=pl.String),
                     "value": values,
-                    "unit": [unit] * values.size,
+                    "unit": pl.Series([unit] * values.size, dtype=pl.String),
                 }
             )
             for metric, stage, unit, values in columns

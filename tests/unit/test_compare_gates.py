@@ -214,6 +214,15 @@ def test_failures_that_no_prediction_has_fail(tmp_path: Path) -> None:
     assert case.verdict is Verdict.FAIL
 
 
+@pytest.mark.parametrize("cell", [FREE, LOSSY], ids=["free", "lossy"])
+def test_a_case_without_any_response_fails(tmp_path: Path, cell: Cell) -> None:
+    comparison = compare_folder(study(tmp_path, [cell], n=0, failed=200))
+    (case,) = comparison.cases
+    assert [row.statistic for row in case.rows] == ["responses"]
+    assert case.rows[0].measured == 0.0
+    assert comparison.verdict is case.verdict is Verdict.FAIL
+
+
 def test_quantile_that_failures_reach_in_both_halves_is_not_judged(tmp_path: Path) -> None:
     Half("predicted", [LOSSY], 20_000, seed=1, failed=600).write(tmp_path)
     Half("measured", [LOSSY], 5_000, seed=2, failed=150).write(tmp_path)

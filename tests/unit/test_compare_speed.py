@@ -71,7 +71,9 @@ class _Half(Results):
     def distribution(self, case_id: str, metric: str, stage: str | None = None) -> Distribution:
         if metric.startswith("bytes"):
             return Distribution.of(np.full(self._values[case_id].size, 900.0))
-        return Distribution.of(self._values[case_id])
+        values = self._values[case_id]
+        got = np.isfinite(values)
+        return Distribution.of(values[got], failed=float((~got).sum()))
 
     def strata(self, case_id: str) -> StrataOfCase | None:
         if self._half == "measured":
@@ -246,6 +248,42 @@ def test_rounds_are_where_most_calibrated_cells_were_measured(
     assert speed.cells == 3
     assert speed.by_round[1] == pytest.approx(1.0, abs=0.02)
     assert speed.by_round[-1] == pytest.approx(1.5, abs=0.02)
+
+
+def test_failed_connections_leave_the_mean_its_gate_at_the_machine_s_speed() -> None:
+    rng = np.random.default_rng(11)
+    predicted, measured = _predicted(rng), _measured(rng, 0.75)
+    whole = _judged(predicted, measured).row("mean" + AT_ITS_SPEED)
+    measured._values[JUDGED][7] = np.inf
+    case = _judged(predicted, measured)
+    mean = case.row("mean" + AT_ITS_SPEED)
+    assert whole is not None and mean is not None
+    assert (mean.gate, mean.verdict) == (whole.gate, whole.verdict)
+    assert mean.width == pytest.approx(whole.width, rel=0.01)
+    assert mean.difference == pytest.approx(whole.difference, abs=0.01e6)
+    assert case.row("responses") is not None
+
+
+def test_a_median_that_failures_reach_has_its_prediction_at_the_machine_s_speed() -> None:
+    rng = np.random.default_rng(12)
+    predicted, measured = _predicted(rng), _measured(rng, 0.75)
+    measured._values[JUDGED][::2] = np.inf
+    measured._values[JUDGED][1] = np.inf
+    case = _judged(predicted, measured)
+    p50 = case.row("p50" + AT_ITS_SPEED)
+    assert p50 is not None
+    assert p50.predicted == pytest.approx(3e6, rel=0.01)
+    assert p50.measured == np.inf
+    assert p50.verdict is case.verdict is Verdict.FAIL
+
+
+def test_a_case_without_any_response_fails_where_the_machine_s_speed_is_known() -> None:
+    rng = np.random.default_rng(13)
+    predicted, measured = _predicted(rng), _measured(rng, 0.75)
+    measured._values[JUDGED][:] = np.inf
+    case = _judged(predicted, measured)
+    assert [row.statistic for row in case.rows] == ["responses"]
+    assert case.verdict is Verdict.FAIL
 
 
 def test_a_calibrated_cell_beside_other_work_says_nothing() -> None:

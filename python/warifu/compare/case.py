@@ -69,9 +69,12 @@ def compare_case(
         rows += at.rows(whole, judging, gates, computing_share, rows, rng)
     models = predicted.strata(case_id)
     missing: list[str] = []
-    if gates and rows:
+    timed = bool(rows)
+    if gates:
+        # Also where no connection got a response, and there is no time to judge.
         answered = responses_row(whole, judging)
         rows += [] if answered is None else [answered]
+    if gates and timed:
         trials = measured.trials(case_id)
         if loss <= 0.0:
             sittings = _sittings_ns(measured, case_id, trials)
@@ -163,7 +166,8 @@ class _AtItsSpeed:
         """The gates of the whole time: each connection against a prediction for its part. What is
         measured stays as it is in ``raw``; the parts that give the errors move with their speed."""
         values = found.values - self.longer_ns(self.part)
-        theirs = Distribution.of(values)
+        got = np.isfinite(values)
+        theirs = Distribution.of(values[got], failed=float((~got).sum()))
         moved = replace(found, theirs=theirs, values=values, limit=common_limit(found.ours, theirs))
         measured = {row.statistic: row.measured for row in raw}
         rows = []
@@ -172,7 +176,9 @@ class _AtItsSpeed:
                 continue
             if row.unit == "ns":
                 was = measured[row.statistic]
-                row = replace(row, predicted=was + row.difference, measured=was)
+                # Where failures reach a quantile it has no value to be moved.
+                ours = was + row.difference if math.isfinite(was) else row.predicted
+                row = replace(row, predicted=ours, measured=was)
             rows.append(replace(row, statistic=row.statistic + AT_ITS_SPEED))
         return rows
 
