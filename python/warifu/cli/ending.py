@@ -117,9 +117,9 @@ def failures(comparison: Comparison | None) -> list[str]:
     ]
     failed.sort(key=lambda each: badness(*each), reverse=True)
     told = [
-        f"{case.label or 'the only case'}: the predicted {_name(row.statistic)} is "
-        f"{abs(row.relative):.1%} {'above' if row.difference > 0 else 'below'} the measured one, "
-        f"more than its gate of {row.gate}".replace("%", " %").replace("  %", " %")
+        f"{case.label or 'the only case'}: {_off(row)}, more than its gate of {row.gate}".replace(
+            "%", " %"
+        ).replace("  %", " %")
         for case, row in failed[:_TOLD]
     ]
     differing = [
@@ -132,6 +132,16 @@ def failures(comparison: Comparison | None) -> list[str]:
     if len(failed) > _TOLD:
         told.append(f"and {len(failed) - _TOLD} more figures, which the report lists")
     return told
+
+
+def _off(row: Row) -> str:
+    """How far apart the halves are."""
+    if row.unit != "ns":
+        return f"{row.statistic}, {row.predicted:.1%} predicted and {row.measured:.1%} measured"
+    which = "above" if row.difference > 0 else "below"
+    return (
+        f"the predicted {_name(row.statistic)} is {abs(row.relative):.1%} {which} the measured one"
+    )
 
 
 def _name(statistic: str) -> str:

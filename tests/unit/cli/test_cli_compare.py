@@ -58,6 +58,18 @@ def test_a_failing_gate_is_code_1(warifu: Run, tmp_path: Path) -> None:
     assert "fail" in out
 
 
+def test_no_connection_that_succeeded_is_code_1(warifu: Run, tmp_path: Path) -> None:
+    made_up(tmp_path / "s", [Cell()], n=0, failed=300)
+    for form in ("table", "md", "json", "csv"):
+        code, out, _ = warifu("compare", "s", "--format", form)
+        assert code == FAILED
+        assert "responses" in out
+        assert "nan" not in out
+    _, out, _ = warifu("compare", "s")
+    said = "responses, 100.0 % predicted and 0.0 % measured, more than its gate of 1 points"
+    assert said in " ".join(out.split())
+
+
 def test_a_half_of_which_nothing_came_is_none(warifu: Run, tmp_path: Path) -> None:
     made_up(tmp_path / "s", [Cell()], n=300)
     for part in (tmp_path / "s" / "measured" / "observations").iterdir():
