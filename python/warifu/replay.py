@@ -75,8 +75,10 @@ def write(folder: Path, progress: Progress = lambda done, of: None) -> Path | No
     found = {}
     for done, case_id in enumerate(cases):
         progress(done, len(cases))
-        if (logged := _logged(measured, case_id)) is not None:
-            found[case_id] = _case(study, place[case_id], measured, case_id, logged)
+        logged = _logged(measured, case_id)
+        connections = None if logged is None else _connections(measured, case_id, logged.begins)
+        if logged is not None and connections is not None:
+            found[case_id] = _case(study, place[case_id], measured, case_id, logged, connections)
     if not found:
         return None
     progress(len(cases), len(cases))
@@ -145,9 +147,13 @@ def _logged(measured: Results, case_id: str) -> _Logged | None:
 
 
 def _case(
-    study: _core.Study, index: int, measured: Results, case_id: str, logged: _Logged
+    study: _core.Study,
+    index: int,
+    measured: Results,
+    case_id: str,
+    logged: _Logged,
+    connections: _Connections,
 ) -> ReplayOfCase:
-    connections = _connections(measured, case_id, logged.begins)
     missing = set(connections.trials) - set(logged.packets["trial"].unique().to_list())
     if missing:
         raise ReplayRefused(
@@ -195,10 +201,14 @@ def _refuse_another_trace(
                 )
 
 
-def _connections(measured: Results, case_id: str, begins: list[int]) -> _Connections:
+def _connections(measured: Results, case_id: str, begins: list[int]) -> _Connections | None:
+    """None of a case of which every connection failed."""
     names = [measured.whole(case_id), "bytes.client_sent", "bytes.server_sent"]
     rows = measured.rows(case_id).filter(pl.col("metric").is_in(names) & pl.col("stage").is_null())
-    table = rows.pivot("metric", index="trial", values="value").drop_nulls().sort("trial")
+    table = rows.pivot("metric", index="trial", values="value")
+    if not set(names) <= set(table.columns):
+        return None
+    table = table.drop_nulls().sort("trial")
     trials, *values = (table[name].cast(pl.Int64).to_list() for name in ("trial", *names))
     return _Connections(trials, [bisect.bisect_right(begins, one) - 1 for one in trials], *values)
 
