@@ -201,10 +201,10 @@ def test_cells_with_delay_are_not_judged_by_those_without() -> None:
 
 def test_a_part_that_was_measured_again_is_judged_by_its_own_time() -> None:
     """On a machine that slows down from 0.7 to 1.3 of its usual time, the first eight parts of the
-    judged cell were rejected, and measured after all others."""
+    judged cell were rejected, and measured after all others, one after the other."""
     rng = np.random.default_rng(9)
     began = {name: 1e9 + 60.0 * np.arange(PARTS) + place for place, name in enumerate(TRUTH)}
-    began[JUDGED][:8] += 60.0 * PARTS
+    began[JUDGED][:8] = 1e9 + 60.0 * PARTS + 7.0 * np.arange(8)
     measured = _measured(rng, 1.0)
     for case_id, (computing, round_trips) in TRUTH.items():
         speed = np.interp(began[case_id], [1e9, 1e9 + 60.0 * PARTS], [0.7, 1.3])
@@ -248,6 +248,82 @@ def test_rounds_are_where_most_calibrated_cells_were_measured(
     assert speed.cells == 3
     assert speed.by_round[1] == pytest.approx(1.0, abs=0.02)
     assert speed.by_round[-1] == pytest.approx(1.5, abs=0.02)
+
+
+def _three_cells(monkeypatch: pytest.MonkeyPatch, factors: Floats) -> tuple[_Half, _Half]:
+    """Three calibrated cells on a machine that takes so many times as long in each round."""
+    rng = np.random.default_rng(14)
+    names = [REFERENCE, "00000000000000a1", "00000000000000a2"]
+    for name in names:
+        monkeypatch.setitem(TRUTH, name, TRUTH[REFERENCE])
+    measured, predicted = _measured(rng, 1.0), _predicted(rng)
+    for place, name in enumerate(names):
+        noise = rng.normal(1.0, 0.001, PARTS * OF_A_PART)
+        measured._values[name] = 2e6 * np.repeat(factors, OF_A_PART) * noise
+        measured.began[name] = 1e9 + 60.0 * np.arange(PARTS) + place
+    predicted.manifest["calibration_case_ids"] = names
+    return predicted, measured
+
+
+def test_a_round_that_was_put_off_keeps_its_own_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of three cells had their second part put off to the end: that is when the round was."""
+    factors = np.linspace(0.8, 1.2, PARTS)
+    factors[1] = 1.3
+    predicted, measured = _three_cells(monkeypatch, factors)
+    names = predicted.manifest["calibration_case_ids"]
+    for name in names[:2]:
+        measured.began[name][1] = 1e9 + 60.0 * PARTS
+    (speed,) = machine_speeds(predicted, measured, names)
+    # The third cell's second part is of the round before or after.
+    others = np.delete(np.arange(PARTS), [0, 1, 2])
+    assert np.asarray(speed.by_round)[others] == pytest.approx(factors[others], abs=0.02)
+    assert speed.by_round[1] == pytest.approx(1.3, abs=0.02)
+
+
+def test_a_calibrated_part_far_from_every_round_says_nothing_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    predicted, measured = _three_cells(monkeypatch, np.ones(PARTS))
+    names = predicted.manifest["calibration_case_ids"]
+    measured._values[REFERENCE][OF_A_PART : 2 * OF_A_PART] *= 3.0
+    measured.began[REFERENCE][1] += 86_400.0
+    (speed,) = machine_speeds(predicted, measured, names)
+    assert speed.by_round == pytest.approx([1.0] * PARTS, abs=0.02)
+
+
+def test_a_part_of_another_day_has_no_speed_and_that_is_told() -> None:
+    rng = np.random.default_rng(15)
+    predicted, measured = _predicted(rng), _measured(rng, 0.75)
+    measured.began = {name: 1e9 + 60.0 * np.arange(PARTS) for name in TRUTH}
+    measured.began[JUDGED][-1] += 1.9 * 60.0
+    near = _judged(predicted, measured)
+    assert near.speed is not None
+    assert not any("speed" in one for one in near.missing)
+    measured.began[JUDGED][-1] += 86_400.0
+    case = _judged(predicted, measured)
+    assert case.speed is None
+    assert case.row("p50" + AT_ITS_SPEED) is None
+    why = "nothing is judged at the machine's speed: a part was measured long before or after the"
+    assert case.missing[0] == f"{why} calibrated cells"
+    row = case.row("p50")
+    assert row is not None and row.verdict is Verdict.FAIL
+    notes = overview_table(compare(predicted, measured)).notes
+    assert any(why in note for note in notes)
+
+
+def test_a_case_of_other_parts_than_the_calibrated_cells_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(16)
+    predicted, measured = _predicted(rng), _measured(rng, 0.75)
+    whole = measured.parts
+    monkeypatch.setattr(
+        measured, "parts", lambda case_id: whole(case_id)[: -1 if case_id == JUDGED else None]
+    )
+    case = _judged(predicted, measured)
+    assert case.speed is None
+    why = "nothing is judged at the machine's speed: it has 39 parts, the calibrated cells 40"
+    assert case.missing[0] == why
 
 
 def test_failed_connections_leave_the_mean_its_gate_at_the_machine_s_speed() -> None:

@@ -61,14 +61,14 @@ def compare_case(
     how = conditions(measured, case_id)
     why_not = why_not_judged(predicted, case_id, how)
     computing_share = _computing_share(predicted, case_id, theirs)
-    at = None
+    at, why_no_speed = None, ""
     if not why_not and loss <= 0.0:
-        at = _at_its_speed(predicted, measured, case_id, speeds)
+        at, why_no_speed = _at_its_speed(predicted, measured, case_id, speeds)
     rows = _rows(whole, judging, {} if at else gates, computing_share, rng)
     if at is not None and gates:
         rows += at.rows(whole, judging, gates, computing_share, rows, rng)
     models = predicted.strata(case_id)
-    missing: list[str] = []
+    missing = [why_no_speed] if why_no_speed else []
     timed = bool(rows)
     if gates:
         # Also where no connection got a response, and there is no time to judge.
@@ -188,13 +188,16 @@ def _at_its_speed(
     measured: Results,
     case_id: str,
     speeds: Sequence[MachineSpeed],
-) -> _AtItsSpeed | None:
+) -> tuple[_AtItsSpeed | None, str]:
+    """None where no speed is known, with the reason if calibrated cells were measured."""
     parts, part = measured.parts(case_id), measured.trials(case_id).part
-    speed = speed_for(speeds, predicted, case_id, parts)
     computing = computing_ns(predicted, case_id)
-    if speed is None or computing is None or part is None:
-        return None
-    return _AtItsSpeed(speed, computing, speed.of_parts(parts), part)
+    if computing is None or part is None:
+        return None, ""
+    speed, why_not = speed_for(speeds, predicted, case_id, parts)
+    if speed is None:
+        return None, why_not
+    return _AtItsSpeed(speed, computing, speed.of_parts(parts), part), ""
 
 
 def _halves(predicted: Results, measured: Results, case_id: str, metric: str) -> Halves:

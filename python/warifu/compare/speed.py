@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warifu.compare.blocks import quantile
+from warifu.compare.blocks import Ints, quantile
 from warifu.compare.conditions import conditions, is_calibrated, why_disturbed
 from warifu.compare.power import Error
 from warifu.compare.stats import Interval
@@ -27,6 +27,10 @@ from warifu.results.parts import LEAST_PARTS, Part
 
 #: What a statistic that is judged so is called, after its name.
 AT_ITS_SPEED = " at the machine's speed"
+#: So many times the median time from one round to the next a part may be away from the nearest
+#: round; what the machine did later is not known. A part that was put off is within 1.1 of them in
+#: the runs of studies/accuracy, a part of another sitting hundreds away.
+FURTHEST = 2.0
 
 
 @dataclass(frozen=True)
@@ -59,9 +63,15 @@ class MachineSpeed:
         """Of each part of a cell, that of the round that began nearest to it: a part that was
         measured again is of a later round than its number says."""
         began = _began(parts)
-        nearest = np.abs(began[:, None] - np.asarray(self.began)[None, :]).argmin(axis=1)
+        nearest, _ = _nearest(began, np.asarray(self.began))
         found: Floats = np.asarray(self.by_round)[nearest]
         return found
+
+    def knows(self, parts: Sequence[Part]) -> bool:
+        """Whether each part of a cell was measured near enough to a round."""
+        rounds = np.asarray(self.began)
+        _, apart = _nearest(_began(parts), rounds)
+        return bool((apart <= _furthest(rounds)).all())
 
 
 def machine_speeds(
@@ -76,19 +86,33 @@ def machine_speeds(
             delayed = bool(predicted.cases[case_id].get("rtt_ns"))
             began = _began(measured.parts(case_id))
             found.setdefault((delayed, by_part.size), []).append((began, by_part))
-    return [
+    speeds = (
         _of_rounds(cells, delayed)
         for (delayed, _), cells in sorted(found.items(), key=lambda item: item[0])
-    ]
+    )
+    return [one for one in speeds if one is not None]
 
 
 def speed_for(
     speeds: Sequence[MachineSpeed], predicted: Results, case_id: str, parts: Sequence[Part]
-) -> MachineSpeed | None:
-    """That of the cells which a case's own ``parts`` lie between; None where there is none."""
+) -> tuple[MachineSpeed | None, str]:
+    """That of the cells which a case's own ``parts`` lie between. None where there is none, with
+    the reason if there are such cells."""
     delayed = bool(predicted.cases[case_id].get("rtt_ns"))
-    of_it = (one for one in speeds if one.delayed == delayed and len(one.began) == len(parts))
-    return next(of_it, None)
+    known = [one for one in speeds if one.delayed == delayed]
+    if not known:
+        return None, ""
+    alike = next((one for one in known if len(one.began) == len(parts)), None)
+    if alike is None:
+        counts = " and ".join(str(len(one.began)) for one in known)
+        return None, f"{_NOT_AT_IT}: it has {len(parts)} parts, the calibrated cells {counts}"
+    if not alike.knows(parts):
+        return None, f"{_NOT_AT_IT}: a part was measured long before or after the calibrated cells"
+    return alike, ""
+
+
+#: What there is nothing of without a speed.
+_NOT_AT_IT = "nothing is judged at the machine's speed"
 
 
 def computing_ns(predicted: Results, case_id: str) -> float | None:
@@ -126,14 +150,34 @@ def _began(parts: Sequence[Part]) -> Floats:
     return np.array(times if len(times) == len(parts) else range(len(parts)), dtype=np.float64)
 
 
-def _of_rounds(cells: Sequence[tuple[Floats, Floats]], delayed: bool) -> MachineSpeed:
+def _nearest(began: Floats, rounds: Floats) -> tuple[Ints, Floats]:
+    """The round that began nearest to each part, and the time between both."""
+    apart = np.abs(began[:, None] - rounds[None, :])
+    return apart.argmin(axis=1), apart.min(axis=1)
+
+
+def _furthest(rounds: Floats) -> float:
+    """How far a part may be from the nearest round; a break between sittings is one of many times
+    between rounds, so that it does not count."""
+    return FURTHEST * float(np.median(np.diff(np.sort(rounds))))
+
+
+def _of_rounds(cells: Sequence[tuple[Floats, Floats]], delayed: bool) -> MachineSpeed | None:
     """From when each cell's parts began, and what they say. A part counts to the round that it was
-    measured in, which most cells' parts of its number are of."""
+    measured in, which most cells' parts of its number are of; one that is far from every round
+    counts to none. None where all are."""
     rounds = np.median([began for began, _ in cells], axis=0)
     began = np.concatenate([began for began, _ in cells])
     ratios = np.concatenate([by_part for _, by_part in cells])
-    nearest = np.abs(began[:, None] - rounds[None, :]).argmin(axis=1)
-    held = np.unique(nearest)
-    # A round without a part is between its neighbours.
-    by_round = np.interp(rounds, rounds[held], [ratios[nearest == k].mean() for k in held])
+    nearest, apart = _nearest(began, rounds)
+    near = apart <= _furthest(rounds)
+    held = np.unique(nearest[near])
+    if not held.size:
+        return None
+    # In the order of time: a round whose parts were put off may be the last. One without a part is
+    # between its neighbours.
+    held = held[np.argsort(rounds[held])]
+    means = np.array([ratios[near & (nearest == k)].mean() for k in held])
+    by_round = np.interp(rounds, rounds[held], means)
+    by_round[held] = means
     return MachineSpeed(tuple(by_round.tolist()), tuple(rounds.tolist()), len(cells), delayed)
