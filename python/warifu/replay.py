@@ -51,12 +51,25 @@ class _Connections:
 
 
 def is_current(folder: Path) -> bool:
-    """Whether the halves of a study's results were replayed as they are."""
+    """Whether the halves of a study's results were replayed as they are: a measurement that was
+    taken up again keeps its run, and has more connections than were replayed."""
     try:
-        runs = [Results.open(folder / half).run_id for half in (PREDICTED, MEASURED)]
-        return bool(read_replay(folder, *runs))
+        predicted, measured = (Results.open(folder / half) for half in (PREDICTED, MEASURED))
+        replays = read_replay(folder, predicted.run_id, measured.run_id)
+        return bool(replays) and all(
+            _is_whole(measured, case_id, replays.get(case_id))
+            for case_id in measured.in_files(measured.cases)
+            if case_id in predicted.cases and has_packets(measured.manifest, case_id)
+        )
     except ResultsError:
         return False
+
+
+def _is_whole(measured: Results, case_id: str, of: ReplayOfCase | None) -> bool:
+    """Whether a replay has every connection of a case that did not fail."""
+    connections = _connections(measured, case_id, [])
+    trials = [] if connections is None else connections.trials
+    return sorted([] if of is None else of.trials.tolist()) == trials
 
 
 def write(folder: Path, progress: Progress = lambda done, of: None) -> Path | None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from support.lossy import Law
-from support.synthetic import Cell, study
+from support.synthetic import Cell, Half, study
 from warifu.compare.gates import Verdict
 from warifu.compare.join import compare_folder
 from warifu.compare.replay import replayed
@@ -170,6 +170,7 @@ def test_a_replay_of_other_runs_is_refused_and_both_are_named(tmp_path: Path) ->
     assert "\n" not in said
     assert "is of the runs run-predicted-1 and run-measured-9" in said
     assert "the halves beside it are run-predicted-1 and run-measured-2" in said
+    assert said.endswith(": remove it and run `warifu compare` again")
 
 
 @pytest.mark.parametrize(
@@ -195,6 +196,21 @@ def test_a_damaged_replay_is_refused_in_one_line(
     folder = folder_with_replay(tmp_path, case=case)
     with pytest.raises(ResultsDamaged, match=said) as refused:
         read_replay(folder, "run-predicted-1", "run-measured-2")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_replay_of_more_parts_than_were_measured_is_refused_in_one_line(tmp_path: Path) -> None:
+    parts = [{"first_trial": 250 * at, "trials": 250, "seed": 1} for at in range(8)]
+    cells = {LOSSY.case_id: {"trials": 2_000, "parts": parts}}
+    Half("predicted", [LOSSY], 20_000, seed=1).write(tmp_path)
+    Half("measured", [LOSSY], 2_000, 2, manifest={"cells": cells}).write(tmp_path)
+    of = pairs(2_000, np.random.default_rng(9))
+    assert of.part.max() == 9
+    write_replay(tmp_path, "run-predicted-1", "run-measured-2", {LOSSY.case_id: of})
+    with pytest.raises(ResultsDamaged) as refused:
+        compare_folder(tmp_path)
+    said = "part has part 9, and the case was measured in 8 parts, from 0 on: remove it and run"
+    assert said in str(refused.value)
     assert "\n" not in str(refused.value)
 
 

@@ -6,13 +6,16 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import polars as pl
 import pytest
 
 from support.synthetic import Cell, Half
 from support.synthetic import study as made_up
 from warifu import replay
+from warifu.cli import verdicts
 from warifu.results import Results
+from warifu.results.replay import ReplayOfCase, write_replay
 
 LOSSY = Cell(loss=0.02)
 NOTHING_LOGGED = replay._Logged(pl.DataFrame({"trial": []}, schema={"trial": pl.Int32}), {}, [0])
@@ -42,3 +45,56 @@ def test_connections_of_a_case_are_those_that_did_not_fail(tmp_path: Path) -> No
     assert found is not None
     assert found.trials == list(range(20))
     assert found.parts == [0] * 10 + [1] * 10
+
+
+def of_trials(trials: list[int]) -> ReplayOfCase:
+    size, yes = len(trials), np.ones(len(trials), dtype=np.bool_)
+    ns = np.full(size, 2e8)
+    numbers = np.array(trials, dtype=np.int64)
+    return ReplayOfCase(numbers, np.zeros(size, np.int64), ns, ns, yes, ~yes)
+
+
+def replayed_folder(folder: Path, trials: list[int], run: str = "run-measured-2") -> Path:
+    """Halves whose packets are kept, and a replay of some of their connections."""
+    Half("predicted", [LOSSY], 200, seed=1).write(folder)
+    Half("measured", [LOSSY], 50, 2, failed=5, manifest=with_packets(50, 5)).write(folder)
+    write_replay(folder, "run-predicted-1", run, {LOSSY.case_id: of_trials(trials)})
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("trials", "current"),
+    [(list(range(50)), True), (list(range(49)), False), ([], False), (list(range(51)), False)],
+    ids=["whole", "one fewer", "none", "one more"],
+)
+def test_a_replay_is_current_that_has_every_measured_connection(
+    tmp_path: Path, trials: list[int], current: bool
+) -> None:
+    assert replay.is_current(replayed_folder(tmp_path, trials)) is current
+
+
+def test_a_replay_is_not_current_that_lacks_a_case(tmp_path: Path) -> None:
+    folder = replayed_folder(tmp_path, list(range(50)))
+    write_replay(folder, "run-predicted-1", "run-measured-2", {"another": of_trials([0])})
+    assert not replay.is_current(folder)
+
+
+def test_a_replay_of_what_has_no_packets_any_more_is_current(tmp_path: Path) -> None:
+    folder = made_up(tmp_path, [LOSSY], n=50)
+    write_replay(folder, "run-predicted-1", "run-measured-2", {LOSSY.case_id: of_trials([0, 1])})
+    assert replay.is_current(folder)
+
+
+def test_an_older_replay_is_not_used_where_the_predictor_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is of other runs, which the comparison would refuse."""
+    folder = replayed_folder(tmp_path, list(range(50)), run="run-measured-1")
+
+    def changed(_: Results) -> None:
+        raise replay.PredictorChanged("was predicted by another commit")
+
+    monkeypatch.setattr(replay, "_study", changed)
+    (case,) = verdicts.compare(folder).cases
+    assert "nothing was replayed" in case.missing
+    assert "until then nothing is replayed" in " ".join(capsys.readouterr().err.split())

@@ -45,15 +45,17 @@ def compare(given: Path) -> Comparison:
     from warifu.compare.store import save
 
     folder = results_folder(given)
-    _replay(study_folder(folder))
+    replayed = _replay(study_folder(folder))
     with screen.progress("comparing") as report:
-        comparison = compare_folder(folder, report)
+        comparison = compare_folder(folder, report, replayed=replayed)
     save(comparison, study_folder(folder))
     return comparison
 
 
-def _replay(folder: Path) -> None:
+def _replay(folder: Path) -> bool:
     """Replays what was measured where its packets were logged and it was not replayed yet.
+
+    False where it cannot be replayed now, and an older `replay.json` is of no use.
 
     Raises ReplayRefused for a log or a trace that is not of what was measured.
     """
@@ -64,18 +66,21 @@ def _replay(folder: Path) -> None:
     try:
         for half in both(folder):
             if half is None:
-                return
+                return True
             Results.open(half)
     except ResultsError:
         # Comparing says what is wrong with it.
-        return
+        return True
     if replay.is_current(folder):
-        return
+        return True
     try:
         with screen.progress("replaying") as report:
             replay.write(folder, report)
     except replay.PredictorChanged as changed:
+        # An older replay may be of other runs, or lack what was measured since.
         screen.warn(f"{changed}; until then nothing is replayed")
+        return False
+    return True
 
 
 def compare_given(given: Path) -> tuple[Path, Comparison]:

@@ -13,13 +13,17 @@ from warifu.compare.gates import worst
 from warifu.compare.speed import machine_speeds
 from warifu.results import MEASURED, PREDICTED, Results, halves, interruptions, weakest
 from warifu.results.registration import version_words, was_before
-from warifu.results.replay import ReplayOfCase, read_replay
+from warifu.results.replay import ReplayOfCase, read_replay, refuse_other_parts
 
 
 def compare_folder(
-    path: Path, progress: Callable[[int, int], None] = lambda done, of: None
+    path: Path,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+    *,
+    replayed: bool = True,
 ) -> Comparison:
-    """Compares the halves at ``path`` (a study's results, or one of its halves).
+    """Compares the halves at ``path`` (a study's results, or one of its halves), with what was
+    ``replayed`` of them or without.
 
     Raises CompareError or ResultsError where a half is missing or must not be used.
     """
@@ -31,7 +35,10 @@ def compare_folder(
             f"{path}: has no measured half, so nothing can be compared: run `warifu measure` first"
         )
     ours, theirs = Results.open(predicted), Results.open(measured)
-    replays = read_replay(predicted.parent, ours.run_id, theirs.run_id)
+    replays: Mapping[str, ReplayOfCase] = {}
+    if replayed:
+        replays = read_replay(predicted.parent, ours.run_id, theirs.run_id)
+        refuse_other_parts(predicted.parent, replays, lambda case_id: len(theirs.parts(case_id)))
     return compare(ours, theirs, progress, replays)
 
 

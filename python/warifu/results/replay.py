@@ -12,7 +12,7 @@ not have).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,6 +86,19 @@ def read_replay(folder: Path, predicted_run: str, measured_run: str) -> Mapping[
         )
         raise _not_usable(file, f"is of the runs {of}, but the halves beside it are {here}")
     return {case_id: _case(file, one, f"cases.{case_id}") for case_id, one in cases.items()}
+
+
+def refuse_other_parts(
+    folder: Path, replays: Mapping[str, ReplayOfCase], parts: Callable[[str], int]
+) -> None:
+    """Raises ResultsDamaged where a replay names a part that its case was not measured in, of as
+    many as ``parts`` says; 0 where that is not known."""
+    for case_id, one in replays.items():
+        count, last = parts(case_id), int(one.part.max(initial=0))
+        if 0 < count <= last:
+            key = f"cases.{clipped(printable(case_id))}.part"
+            what = f"{key} has part {last}, and the case was measured in {count} parts, from 0 on"
+            raise _not_usable(folder / FILE_NAME, what)
 
 
 def write_replay(
@@ -163,4 +176,4 @@ def _flags(file: Path, values: list[Any], key: str) -> NDArray[np.bool_]:
 
 
 def _not_usable(file: Path, what: str) -> ResultsDamaged:
-    return ResultsDamaged(f"{file}: {what}: remove it and replay again")
+    return ResultsDamaged(f"{file}: {what}: remove it and run `warifu compare` again")
