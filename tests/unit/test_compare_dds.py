@@ -227,6 +227,44 @@ def test_judged_cells_are_not_calibrations() -> None:
         assert judged["pattern"]["path"] not in text
 
 
+def lose(folder: Path, case_id: str, samples: int) -> None:
+    """As many samples more of a measured case, which were lost."""
+    file = folder / "measured" / "observations" / f"{case_id}.parquet"
+    rows = pl.read_parquet(file)
+    lost = pl.concat([rows.head(1)] * samples).with_columns(
+        metric=pl.lit("connection.failed"), value=pl.lit(1.0), unit=pl.lit("1"),
+        trial=pl.int_range(rows.height, rows.height + samples, dtype=pl.UInt64, eager=True),
+    )  # fmt: skip
+    pl.concat([rows, lost]).write_parquet(file)
+
+
+@pytest.mark.parametrize(
+    ("factors", "verdict"), [((1.03, 0.96), Verdict.PASS), ((1.25, 0.8), Verdict.FAIL)]
+)
+def test_a_cell_that_lost_more_than_half_leaves_a_verdict(
+    tmp_path: Path, factors: tuple[float, ...], verdict: Verdict
+) -> None:
+    folder = study(tmp_path, factors)
+    lose(folder, DdsCell(sample=1_000).case_id, 801)
+    lose(folder, DdsCell(sample=2_000).case_id, 790)
+    lose(folder, DdsCell(sample=3_000, crypto="none").case_id, 900)
+    found = dds.compare_folder(folder)
+    assert found.verdict is verdict
+    assert [cell.samples for cell in found.cells] == [1_590, *[800] * 6]
+    assert [cell.null is None for cell in found.cells] == [False, True, *[False] * 5]
+    assert found.null is not None and np.isfinite(found.null.value)
+    (said,) = [one for one in found.warnings if "arrived" in one]
+    assert said.endswith(": 800 of 1,601 samples arrived; it is not judged")
+
+
+def test_cells_that_all_lost_more_than_half_are_no_comparison(tmp_path: Path) -> None:
+    folder = study(tmp_path, (1.0,), lengths=2)
+    for sample in (1_000, 2_000):
+        lose(folder, DdsCell(sample=sample).case_id, 801)
+    with pytest.raises(CompareError, match="no secured case got half of its samples"):
+        dds.compare_folder(folder)
+
+
 def test_columns_of_one_choice_are_drawn_together() -> None:
     losses = [("none", None, 64), ("random", 0.01, 64), ("none", None, 700), ("random", 0.01, 700)]
     cases = [

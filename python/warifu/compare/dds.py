@@ -131,14 +131,15 @@ def compare(predicted: Results, measured: Results) -> DdsComparison:
     factors = _factors([predicted.cases[one] for one in secured])
     speeds = Speeds.of(predicted)
     laws = {one: measured.distribution(one, METRIC) for one in secured}
-    lost = [one for one in secured if not laws[one].values.size]
+    # More than half of the samples were lost: there is no median to divide by.
+    lost = [one for one in secured if not math.isfinite(laws[one].quantile(0.5))]
     cells = [
         _cell(predicted, laws[one], one, plain, speeds, factors)
         for one in secured
         if one not in lost
     ]
     if not cells:
-        raise CompareError(f"{measured.path}: no sample of a secured case arrived")
+        raise CompareError(f"{measured.path}: no secured case got half of its samples")
     errors = np.array([cell.error for cell in cells])
     rng = np.random.default_rng(0)
     drawn = np.stack([_medians(laws[cell.case_id], rng) for cell in cells])
@@ -159,10 +160,18 @@ def compare(predicted: Results, measured: Results) -> DdsComparison:
             *interruptions(predicted, measured),
             *_made_late(predicted, measured),
             *(str(one) for one in measured.manifest.get("warnings") or []),
-            *(f"{predicted.label(one)}: no sample arrived; it is not judged" for one in lost),
+            *(
+                f"{predicted.label(one)}: {_arrived(laws[one])} arrived; it is not judged"
+                for one in lost
+            ),
         ],
         only_predicted=[predicted.label(one) for one in predicted.cases if one not in shared],
     )
+
+
+def _arrived(law: Distribution) -> str:
+    """Of a case that lost more than half of its samples."""
+    return f"{law.completed:,.0f} of {law.n:,.0f} samples" if law.values.size else "no sample"
 
 
 def _made_late(predicted: Results, measured: Results) -> list[str]:
@@ -349,9 +358,9 @@ def _plain(measured: Results) -> dict[object, float]:
     found: dict[object, float] = {}
     for case_id, settings in measured.cases.items():
         if settings.get("dds_crypto") == "none":
-            law = measured.distribution(case_id, METRIC)
-            if law.values.size:
-                found[_without_security(settings)] = law.quantile(0.5)
+            median = measured.distribution(case_id, METRIC).quantile(0.5)
+            if math.isfinite(median):
+                found[_without_security(settings)] = median
     return found
 
 
