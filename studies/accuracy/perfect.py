@@ -26,11 +26,15 @@ from warifu.study import StudyError
 
 #: Added to a study's seed for the draws that stand in for the first measurement.
 _OTHER_SEED = 1_000_003
+#: A gate that is judged passes so often by a perfect predictor; fewer of a kind than chance leaves
+#: in one run of a hundred are too few.
+_PASSES, _BY_CHANCE = 0.95, 0.01
 _COLUMNS = ("pass", "fail", "undecided", NOT_JUDGED)
 
 
 def main(arguments: list[str]) -> int:
-    """Prints the table; the exit code is 1 if fewer than 95 % of the judged gates pass."""
+    """Prints the table; the exit code is 1 if nothing is judged, and if too few gates of a kind
+    pass."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("study", type=Path)
     parser.add_argument("--runs", type=int, default=5, help="measurements that are made up")
@@ -47,8 +51,13 @@ def main(arguments: list[str]) -> int:
         return 2
     print(table(given.study.stem, found))
     gates = total(found)
-    judged = gates.total() - gates[NOT_JUDGED]
-    return 0 if gates["pass"] >= 0.95 * judged else 1
+    if gates.total() == gates[NOT_JUDGED]:
+        print("perfect.py: no gate is judged: take more trials", file=sys.stderr)
+        return 1
+    few = [kind for kind, counts in by_kind(found).items() if passes_too_few(counts)]
+    for kind in few:
+        print(f"perfect.py: {kind}: fewer pass than 95 % of runs would have", file=sys.stderr)
+    return 1 if few else 0
 
 
 def judge(file: Path, runs: int, overrides: list[tuple[str, str]]) -> list[Comparison]:
@@ -88,8 +97,17 @@ def total(found: list[Comparison]) -> Counter[str]:
     return counts
 
 
-def table(name: str, found: list[Comparison]) -> str:
-    """A row for all gates, and one for each kind, as Markdown."""
+def passes_too_few(counts: Counter[str]) -> bool:
+    """Whether gates of a kind of which each passes in 95 % of runs pass as seldom in less than one
+    run in a hundred."""
+    from scipy.special import bdtr
+
+    judged = counts.total() - counts[NOT_JUDGED]
+    return judged > 0 and float(bdtr(counts["pass"], judged, _PASSES)) < _BY_CHANCE
+
+
+def by_kind(found: list[Comparison]) -> dict[str, Counter[str]]:
+    """Gates of all runs by kind and verdict."""
     kinds: dict[str, Counter[str]] = {}
     for comparison in found:
         for case in comparison.cases:
@@ -99,12 +117,17 @@ def table(name: str, found: list[Comparison]) -> str:
                     kinds.setdefault(row.statistic, Counter())[verdict] += 1
             for one in case.bytes if case.bytes_gated else []:
                 kinds.setdefault(one.metric, Counter())[str(one.verdict)] += 1
+    return kinds
+
+
+def table(name: str, found: list[Comparison]) -> str:
+    """A row for all gates, and one for each kind, as Markdown."""
     cells = len(found[0].cases)
     lines = [
         f"| perfect predictor: {name}, {cells} cells, {len(found)} runs | {' | '.join(_COLUMNS)} |",
         "|---|" + "---:|" * len(_COLUMNS),
         _line("all gates", total(found)),
-        *(_line(kind, counts) for kind, counts in kinds.items()),
+        *(_line(kind, counts) for kind, counts in by_kind(found).items()),
     ]
     return "\n".join(lines)
 

@@ -4,11 +4,16 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from support.scripts import script
+from warifu.compare.comparison import Comparison
+from warifu.compare.gates import Verdict
+from warifu.results import Results
 
 archive, calibration, perfect = (
     script(f"studies/accuracy/{name}.py") for name in ("archive", "calibration", "perfect")
@@ -44,6 +49,51 @@ def test_the_simulator_passes_by_its_own_draws(
     gates = dict(zip(("pass", "fail", "undecided", "not judged"), _counts(lines[2]), strict=True))
     assert gates["pass"] >= 6
     assert gates["fail"] <= 1
+
+
+def test_nothing_that_is_judged_is_code_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = tmp_path / "two-cells.toml"
+    study.write_text(_TWO_CELLS)
+    few = ["--set", "trials=20", "--set", "predict_trials=200", "--set", "link.loss=0.02"]
+    assert perfect.main([str(study), "--runs", "1", *few]) == 1
+    printed = capsys.readouterr()
+    gates = _counts(printed.out.splitlines()[2])
+    assert gates[:3] == [0, 0, 0] and gates[3] > 0
+    assert printed.err == "perfect.py: no gate is judged: take more trials\n"
+
+
+def test_a_kind_of_gate_that_fails_is_code_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However well the others pass."""
+    real = perfect.compare
+
+    def without_medians(*halves: Results) -> Comparison:
+        found: Comparison = real(*halves)
+        for case in found.cases:
+            case.rows[:] = [
+                replace(row, verdict=Verdict.FAIL) if row.statistic == "p50" else row
+                for row in case.rows
+            ]
+        return found
+
+    monkeypatch.setattr(perfect, "compare", without_medians)
+    study = tmp_path / "two-cells.toml"
+    study.write_text(_TWO_CELLS)
+    assert perfect.main([str(study), "--runs", "1"]) == 1
+    assert capsys.readouterr().err == "perfect.py: p50: fewer pass than 95 % of runs would have\n"
+
+
+@pytest.mark.parametrize(
+    ("passed", "judged", "few"),
+    # The 1 % quantiles of 20, 60 and 2 are 16, 53 and 1.
+    [(16, 20, False), (15, 20, True), (53, 60, False), (52, 60, True), (1, 2, False), (0, 2, True)],
+)
+def test_how_few_gates_of_a_kind_may_pass(passed: int, judged: int, few: bool) -> None:
+    counts = Counter({"pass": passed, "undecided": judged - passed, "not judged": 7})
+    assert perfect.passes_too_few(counts) is few
 
 
 def _counts(line: str) -> list[int]:
