@@ -410,14 +410,37 @@ def test_a_share_of_failures_is_judged_by_its_interval(
     assert (one.trials_needed is not None) == (n == 200)
 
 
-def exact(folder: Path, residual: float, failed: int = 0) -> Results:
+def exact(folder: Path, residual: float, failed: int = 0, cell: Cell = FREE) -> Results:
     """A prediction whose weights are probabilities, which lack this to one."""
-    path = Half("predicted", [FREE], 1_000, seed=1, failed=failed).write(folder)
+    path = Half("predicted", [cell], 1_000, seed=1, failed=failed).write(folder)
     part = next(path.glob("observations/*.parquet"))
     weight = pl.lit((1.0 - residual) / (1_000 + failed))
     rows = pl.read_parquet(part).with_columns(weight=weight, exact=pl.lit(value=True))
     rows.write_parquet(part)
     return Results.open(path)
+
+
+@pytest.mark.parametrize("cell", [FREE, LOSSY], ids=["free", "lossy"])
+def test_a_prediction_of_probabilities_is_shown_and_not_judged(tmp_path: Path, cell: Cell) -> None:
+    """Its weights add up to one: as counts of trials they would decide nothing, or anything."""
+    exact(tmp_path, 0.001, cell=cell)
+    Half("measured", [cell], 2_000, 2, scale=1.5, client_bytes=(1,)).write(tmp_path)
+    comparison = compare_folder(tmp_path)
+    (case,) = comparison.cases
+    assert case.not_judged == (
+        "predicted by the exact tier, whose weights are probabilities: predict with --tier events "
+        "to judge it"
+    )
+    assert comparison.verdict is None
+    assert case.bytes == [] and not case.bytes_gated
+    assert not any(row.verdict for row in case.rows)
+    p50, mean = case.row("p50"), case.row("mean")
+    assert p50 is not None and mean is not None
+    assert p50.relative == pytest.approx(1 / 1.5 - 1.0, abs=0.05)
+    assert mean.no_statement == case.not_judged
+    notes = overview_table(comparison).notes
+    assert f"Not judged: {case.not_judged} ({case.label})." in notes
+    assert any(one.endswith("; n and failed are measured connections.") for one in notes)
 
 
 @pytest.mark.parametrize(

@@ -220,18 +220,13 @@ def _connections_together(measured: Results, case_id: str, trials: Trials) -> In
 
 
 def _sizes(predicted: Results, measured: Results, case_id: str, tests: int) -> list[Bytes]:
-    return [
-        one
-        for metric in BYTES
-        if (
-            one := compare_bytes(
-                metric,
-                predicted.distribution(case_id, metric),
-                measured.distribution(case_id, metric),
-                tests,
-            )
-        )
-    ]
+    """Bytes of both directions; none of probabilities, which are no counts."""
+    found = []
+    for metric in BYTES:
+        ours, theirs = (half.distribution(case_id, metric) for half in (predicted, measured))
+        one = None if ours.exact else compare_bytes(metric, ours, theirs, tests)
+        found += [] if one is None else [one]
+    return found
 
 
 def _computing_share(predicted: Results, case_id: str, theirs: Distribution) -> float:

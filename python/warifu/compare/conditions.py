@@ -12,6 +12,11 @@ from warifu.results.parts import SERVER_BUSY_MAX, SERVER_BUSY_TOLERANCE, rejecte
 
 #: Why a case that calibrated its prediction is not judged.
 CALIBRATED_ON = "was calibrated on this cell"
+#: Why a case of the exact tier is not judged: the gates ask how sure a count of trials is.
+OF_EXACT_TIER = (
+    "predicted by the exact tier, whose weights are probabilities: predict with --tier events to "
+    "judge it"
+)
 #: What of an HTTPS case a calibration knows, beside its protocol and RTT: a case with the same ones
 #: is the same cell, whatever else differs (crates/core/model/src/profile/calibration_case.rs).
 _CELL = ("tls", "session", "authentication", "group", "certificate")
@@ -58,6 +63,8 @@ def why_not_judged(predicted: Results, case_id: str, found: Conditions) -> str:
     case = predicted.cases[case_id]
     if is_calibrated(predicted.manifest, case, case_id):
         return CALIBRATED_ON
+    if predicted.distribution(case_id, predicted.whole(case_id)).exact:
+        return OF_EXACT_TIER
     return why_disturbed(case, found)
 
 

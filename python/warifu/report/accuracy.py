@@ -75,12 +75,13 @@ def overview_table(comparison: Comparison) -> Table:
                 "failed_measured": case.failed_measured,
             },
         )
-    predicted = sorted({case.n_predicted for case in comparison.cases})
+    # Of the exact tier they are no counts, and add up to one.
+    predicted = sorted({case.n_predicted for case in comparison.cases if case.n_predicted > 1.0})
+    beside = f", beside {span(predicted[0], predicted[-1])} predicted" if predicted else ""
     table.notes.append(
         "Predicted minus measured in percent of measured, with the 95 % interval; pass, fail, "
         "undecided and not judged count gates; W1 is the "
-        "Wasserstein-1 distance; n and failed are measured connections, beside "
-        f"{span(predicted[0], predicted[-1])} predicted."
+        f"Wasserstein-1 distance; n and failed are measured connections{beside}."
     )
     table.notes[:0] = [
         gates_sentence(comparison),
