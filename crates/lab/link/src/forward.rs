@@ -358,7 +358,7 @@ impl Forwarder {
         if left == Nanos::ZERO || left > self.wake_up || begun >= until {
             return begun;
         }
-        self.window.awake_ns += left.0;
+        self.window.spun_ns += left.0;
         loop {
             std::hint::spin_loop();
             let now = now();

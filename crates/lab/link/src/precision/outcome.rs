@@ -92,7 +92,7 @@ struct Window {
     lateness_b_to_a_us: Quantiles,
     late_fraction: f64,
     late_fraction_max: f64,
-    awake_us: f64,
+    spun_us: f64,
     run_queue_wait_us: Option<f64>,
     steal_ms: Option<f64>,
 }
@@ -187,7 +187,7 @@ impl Outcome {
             lateness_b_to_a_us: report.b_to_a.lateness_us,
             late_fraction: report.late_fraction,
             late_fraction_max: report.late_fraction_max,
-            awake_us: report.awake_us,
+            spun_us: report.spun_us,
             run_queue_wait_us: report.run_queue_wait_us,
             steal_ms: report.steal_ms,
         });
@@ -341,7 +341,7 @@ mod tests {
                 lateness_b_to_a_us: Quantiles::default(),
                 late_fraction: 0.0,
                 late_fraction_max: 0.01,
-                awake_us: 0.0,
+                spun_us: 0.0,
                 run_queue_wait_us: None,
                 steal_ms: None,
             });
