@@ -103,22 +103,24 @@ MODELS = (
 )
 
 
-def engine(size: Size) -> tuple[float, list[Line]]:
-    """Establishments a second of the event engine on one core, and instructions for each; the
-    first is that of `MODELS`."""
+def engine(size: Size) -> tuple[dict[str, float], list[Line]]:
+    """Establishments a second of the event engine on one core, and instructions for each; by model
+    those at 2 % loss."""
     run(["cargo", "build", "--quiet", "--release", "--locked", "-p", "warifu-sim", "--examples"])
     profile = TARGET / "release" / "examples" / "profile"
     lines: list[Line] = []
-    speeds = []
+    speeds: dict[str, float] = {}
     for model, loss, target in MODELS:
         what = f"warifu-sim, one core, {model} costs, RTT 60 ms, loss {loss}"
         many = _speeds(profile, size.engine_runs, size.engine_trials, model, loss)
-        speeds.append(statistics.median(many))
+        speed = statistics.median(many)
+        if loss == "2 %":
+            speeds[model] = speed
         asked = "" if target is None else f"; target above {target:g} M"
         lines.append(
             Line(
                 what,
-                f"{speeds[-1] / 1e6:.2f} M establishments/s",
+                f"{speed / 1e6:.2f} M establishments/s",
                 f"median of {len(many)} runs of {size.engine_trials:,} trials, "
                 f"{min(many) / 1e6:.2f} to {max(many) / 1e6:.2f}{asked}",
             )
@@ -142,7 +144,7 @@ def engine(size: Size) -> tuple[float, list[Line]]:
             lines.append(Line("", figure, "callgrind; the same every time"))
         else:
             lines.append(Line("", "instructions not counted", "apt-get install valgrind"))
-    return speeds[0], lines
+    return speeds, lines
 
 
 def _speeds(profile: Path, runs: int, trials: int, model: str, loss: str) -> list[float]:
@@ -174,6 +176,14 @@ def exact(size: Size) -> Iterator[Line]:
         f"{ratio:.2f} of their noise in P99",
         f"standard deviation over {result['runs']} seeds: {one['p99_deviation_ms']:.3f} and "
         f"{other['p99_deviation_ms']:.3f} ms; target below 0.1",
+    )
+    script = ROOT / "bench" / "tiers.py"
+    whole = json.loads(run([sys.executable, script, "--runs", str(size.exact_runs)]))
+    yield Line(
+        "",
+        f"{whole['exact_s'] * 1e3:.0f} ms",
+        f"warifu predict, one core, every metric to Parquet; 50,000 trials of the event tier: "
+        f"{whole['events_s'] * 1e3:.0f} ms",
     )
 
 
@@ -211,17 +221,20 @@ def reading(size: Size) -> Iterator[Line]:
         yield Line("", f"{each / 1e6:.1f} M instructions/study", "callgrind")
 
 
-def simpy(size: Size, speed: float) -> Iterator[Line]:
-    """The same reference model in SimPy, in the same run."""
+def simpy(size: Size, speeds: dict[str, float]) -> Iterator[Line]:
+    """The reference model in SimPy, with constant costs, in the same run."""
     script = ROOT / "bench" / "simpy_reference.py"
     result = json.loads(run([sys.executable, script, "--trials", str(size.simpy_trials)]))
     other = result["establishments_per_s"]
     yield Line(
         f"{result['engine']}, one core",
         f"{other / 1e3:.1f} k establishments/s",
-        "the same model with simpler recovery, which favours SimPy",
+        "constant costs, and simpler recovery, which favours SimPy",
     )
-    yield Line("warifu-sim, calibrated costs / SimPy", f"{speed / other:,.0f} times", "")
+    for model, about in (("constant", "the same model"), ("calibrated", "SimPy draws no costs")):
+        yield Line(
+            f"warifu-sim, {model} costs / SimPy", f"{speeds[model] / other:,.0f} times", about
+        )
 
 
 def criterion(size: Size) -> Iterator[Line]:
@@ -431,9 +444,9 @@ def main() -> int:
     lines: list[Line] = []
     missing: list[str] = []
     try:
-        speed, of_engine = engine(size)
+        speeds, of_engine = engine(size)
         lines += of_engine
-        lines += simpy(size, speed)
+        lines += simpy(size, speeds)
     except MissingError as reason:
         missing.append(str(reason))
     parts: tuple[Callable[[Size], Iterator[Line]], ...] = (

@@ -15,10 +15,17 @@ use crate::study::{Study, case};
 
 /// A message whose length depends on chance, as Python sees it: its number in the trace, whether
 /// the client sends it, its name, how many of that name this end sent before, its shortest and its
-/// longest length, B.
+/// longest length, B, whatever numbers are in it.
 type VaryingMessage = (u32, bool, String, u32, u32, u32);
 
 const TICKET: &str = "NewSessionTicket";
+
+/// How much shorter or longer than the trace has it a message with random numbers in it may be, B:
+/// two blocks of a ticket's cipher. Zeros at the beginning of a number make it shorter.
+const NUMBERS: u32 = 32;
+
+/// Connections between two looks at whether Ctrl-C was pressed.
+const BETWEEN_SIGNALS: usize = 128;
 
 /// The messages of a case whose lengths depend on chance, in the order of the trace. A ticket is
 /// one of them whatever the trace says: numbers in it that begin with zeros are shorter, which
@@ -37,7 +44,8 @@ pub(crate) fn varying_messages(study: &Study, index: usize) -> PyResult<Vec<Vary
         let name = of.label.trim_matches(['{', '}']);
         let count = before.entry((client, name)).or_default();
         if of.bytes.most() > of.bytes.fixed || name == TICKET {
-            let (least, most) = (of.bytes.fixed, of.bytes.most());
+            let least = of.bytes.fixed.saturating_sub(NUMBERS);
+            let most = of.bytes.most().saturating_add(NUMBERS);
             varying.push((number, client, name.to_owned(), *count, least, most));
         }
         *count += 1;
@@ -67,22 +75,27 @@ pub(crate) fn replay<'py>(
         return Err(PyValueError::new_err("trials, ends_ns and sizes differ in length"));
     }
     let (of_trial, packets) = read_packets(packets)?;
-    let found = py.detach(|| -> Result<Vec<_>, warifu_model::Error> {
-        let model = CaseModel::compile(case, &study.catalog)?.to_replay();
-        let seeds = TrialSeeds::new(study.study.seed, &case.seed_id());
-        let mut simulator = Simulator::new();
-        let connections = trials.iter().zip(&ends_ns).zip(&sizes);
-        Ok(connections
-            .map(|((&trial, &ends_ns), sizes)| {
+    let model = CaseModel::compile(case, &study.catalog)
+        .map_err(|error| warifu_error(error.in_file(&study.study.file)))?
+        .to_replay();
+    let seeds = TrialSeeds::new(study.study.seed, &case.seed_id());
+    let mut simulator = Simulator::new();
+    let mut found = Vec::with_capacity(trials.len());
+    for from in (0..trials.len()).step_by(BETWEEN_SIGNALS) {
+        let some = from..trials.len().min(from + BETWEEN_SIGNALS);
+        found.extend(py.detach(|| -> Vec<_> {
+            some.map(|index| {
+                let trial = trials[index];
                 let first = of_trial.partition_point(|&of| of < trial);
                 let after = of_trial.partition_point(|&of| of <= trial);
-                let packets = &packets[first..after];
-                let logged = LoggedConnection { sizes, packets, ends_ns };
+                let (sizes, ends_ns) = (&sizes[index][..], ends_ns[index]);
+                let logged = LoggedConnection { sizes, packets: &packets[first..after], ends_ns };
                 simulator.replay(&model, seeds.of(trial), &logged)
             })
-            .collect())
-    });
-    let found = found.map_err(|error| warifu_error(error.in_file(&study.study.file)))?;
+            .collect()
+        }));
+        py.check_signals()?;
+    }
     let whole = Metric::with_stages(&case.stack);
     let answer = PyDict::new(py);
     let column = |of: &dyn Fn(&warifu_sim::Replayed) -> u64| -> Vec<Option<u64>> {

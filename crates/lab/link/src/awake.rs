@@ -14,7 +14,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -23,8 +23,9 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::sys;
 
-/// Where the kernel's groups for the processor are, by the versions of its interface.
-const GROUPS: [&str; 2] = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup"];
+/// Where the kernel's groups for the processor are, by the versions of its interface, and what
+/// /proc/self/cgroup calls them (cgroups(7)).
+const GROUPS: [(&str, &str); 2] = [("/sys/fs/cgroup/cpu", "cpu"), ("/sys/fs/cgroup", "")];
 /// What a group of ours is called, before the number of its process.
 const NAME: &str = "warifu-awake-";
 const AUTOGROUP: &str = "/proc/sys/kernel/sched_autogroup_enabled";
@@ -130,16 +131,23 @@ fn lowest_on(processor: usize) -> io::Result<()> {
 /// A group of the scheduler that runs only where no other does, with this process in it; removed
 /// when dropped.
 #[derive(Debug)]
-struct IdleGroup(PathBuf);
+struct IdleGroup {
+    group: PathBuf,
+    /// The group that this process came from.
+    home: PathBuf,
+}
 
 impl IdleGroup {
     fn enter() -> io::Result<IdleGroup> {
         let mut refused = io::Error::from(io::ErrorKind::NotFound);
-        for groups in GROUPS.map(Path::new) {
+        let memberships = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        for (groups, name) in GROUPS {
+            let groups = Path::new(groups);
             remove_left(groups);
+            let home = home(groups, name, &memberships);
             let group = groups.join(format!("{NAME}{}", std::process::id()));
             match fs::create_dir(&group).and_then(|()| enter_idle(&group)) {
-                Ok(()) => return Ok(IdleGroup(group)),
+                Ok(()) => return Ok(IdleGroup { group, home }),
                 Err(error) => refused = error,
             }
             let _ = fs::remove_dir(&group);
@@ -150,11 +158,27 @@ impl IdleGroup {
 
 impl Drop for IdleGroup {
     fn drop(&mut self) {
-        if let Some(groups) = self.0.parent() {
+        if move_into(&self.home).is_err()
+            && let Some(groups) = self.group.parent()
+        {
             let _ = move_into(groups);
         }
-        let _ = fs::remove_dir(&self.0);
+        let _ = fs::remove_dir(&self.group);
     }
+}
+
+/// The group that this process is in, by the lines of /proc/self/cgroup; the one of all where it
+/// cannot be seen from here, as in a container.
+fn home(groups: &Path, name: &str, memberships: &str) -> PathBuf {
+    let path_of = |line: &'_ str| {
+        let (names, path) = line.split_once(':')?.1.split_once(':')?;
+        names.split(',').any(|other| other == name).then(|| path.to_owned())
+    };
+    let path = memberships.lines().find_map(path_of).unwrap_or_default();
+    let path = Path::new(path.trim_start_matches('/'));
+    let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
+    let home = groups.join(path);
+    if is_below && home.is_dir() { home } else { groups.to_owned() }
 }
 
 /// Makes a group idle and moves this process into it.
@@ -172,10 +196,18 @@ fn write_existing(path: &Path, text: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
 }
 
-/// Removes groups of programs that were killed. One that still has a program in it stays.
+/// Removes groups of programs that were killed. One that still has a program in it stays, and so
+/// does one whose program may be about to enter it.
 fn remove_left(groups: &Path) {
+    let is_left = |name: &str| {
+        let process = name.strip_prefix(NAME).and_then(|number| number.parse::<u32>().ok());
+        // This one has made none yet.
+        process.is_some_and(|id| {
+            id == std::process::id() || !Path::new(&format!("/proc/{id}")).exists()
+        })
+    };
     for entry in fs::read_dir(groups).into_iter().flatten().flatten() {
-        if entry.file_name().to_str().is_some_and(|name| name.starts_with(NAME)) {
+        if entry.file_name().to_str().is_some_and(is_left) {
             let _ = fs::remove_dir(entry.path());
         }
     }
@@ -248,14 +280,42 @@ mod tests {
     }
 
     #[test]
+    fn a_process_goes_back_to_where_it_came_from() {
+        let groups = std::env::temp_dir().join(format!("warifu-home-{}", std::process::id()));
+        fs::create_dir_all(groups.join("user/session")).unwrap();
+        let first = "3:cpuset:/\n2:cpuacct,cpu:/user\n0::/user/session\n";
+        assert_eq!(home(&groups, "cpu", first), groups.join("user"));
+        assert_eq!(home(&groups, "", first), groups.join("user/session"));
+        for elsewhere in ["", "0::/\n", "0::/hidden\n", "0::/../..\n", "0::/user/../..\n"] {
+            assert_eq!(home(&groups, "", elsewhere), groups, "{elsewhere}");
+        }
+        let group = IdleGroup { group: groups.join("idle"), home: groups.join("user") };
+        for name in ["cgroup.procs", "user/cgroup.procs"] {
+            fs::write(groups.join(name), "").unwrap();
+        }
+        fs::create_dir(&group.group).unwrap();
+        drop(group);
+        let read = |name: &str| fs::read_to_string(groups.join(name)).unwrap();
+        assert_eq!(read("user/cgroup.procs"), std::process::id().to_string());
+        assert!(read("cgroup.procs").is_empty() && !groups.join("idle").exists());
+        fs::remove_dir_all(groups).unwrap();
+    }
+
+    #[test]
     fn groups_that_were_left_are_removed_and_others_stay() {
         let groups = std::env::temp_dir().join(format!("warifu-groups-{}", std::process::id()));
-        for name in ["warifu-awake-1", "warifu-awake-2/held", "other"] {
+        // No process has a number above PID_MAX_LIMIT (Linux include/linux/threads.h), and process
+        // 1 is always there.
+        let own = format!("warifu-awake-{}", std::process::id());
+        let [left, held] = ["warifu-awake-4194305", "warifu-awake-4194306"];
+        let held_by = format!("{held}/program");
+        for name in [left, &held_by, "warifu-awake-1", &own, "other"] {
             fs::create_dir_all(groups.join(name)).unwrap();
         }
         remove_left(&groups);
         let exists = |name: &str| groups.join(name).exists();
-        assert!(!exists("warifu-awake-1") && exists("warifu-awake-2") && exists("other"));
+        assert!(!exists(left) && !exists(&own));
+        assert!(exists(held) && exists("warifu-awake-1") && exists("other"));
         fs::remove_dir_all(&groups).unwrap();
         remove_left(&groups);
     }

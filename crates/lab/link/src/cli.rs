@@ -29,8 +29,8 @@ Events on stdout, one JSON object each: ready, report, set, error (a control lin
 obeyed), stopped. A report says whether its window is accepted; do not use what was measured in a
 window that is not.
 
-Exit code: 0 stopped as asked; 1 the link failed, or a precision check missed; 2 the configuration
-cannot run."#;
+Exit code: 0 stopped as asked; 1 the link failed, or a precision check missed or a window of it was
+rejected; 2 the configuration cannot run."#;
 
 /// An emulated link between two network namespaces, with delay, jitter, rate, queue and loss, that
 /// reports its own lateness.

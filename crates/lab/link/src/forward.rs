@@ -52,6 +52,9 @@ const WAKE_UPS: usize = 33;
 const IDLE: Nanos = Nanos(3_000_000);
 /// Packets read from one device before the other is looked at.
 const BATCH: usize = 32;
+/// For how long packets are waited for awake, one after the other, before the devices are looked at
+/// again: their queues would overflow if packets were due so close to each other for long.
+const LOOK_AGAIN: Nanos = Nanos(100_000);
 
 const TIMER: u64 = 2;
 const WAKE: u64 = 3;
@@ -155,8 +158,8 @@ impl Forwarder {
     pub(crate) fn run(mut self) -> Result<(), LinkError> {
         let mut events = Vec::with_capacity(8);
         loop {
-            self.arm()?;
-            match epoll::wait(&self.epoll, spare_capacity(&mut events), None) {
+            let wait = self.arm()?;
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), wait.as_ref()) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(LinkError::os("epoll_wait", error)),
             }
@@ -175,7 +178,7 @@ impl Forwarder {
                     device => self.receive(Direction::BOTH[device as usize & 1])?,
                 }
             }
-            self.deliver_due();
+            self.deliver_due(now() + LOOK_AGAIN);
         }
     }
 
@@ -221,11 +224,20 @@ impl Forwarder {
         Ok(())
     }
 
-    /// Sets the timer for the next due packet or a little earlier, if it is not set so already.
-    fn arm(&mut self) -> Result<(), LinkError> {
-        let Some(due) = self.next_due() else { return Ok(()) };
-        let at = if due - now() > EARLY + EARLY { due - EARLY } else { due - self.wake_up };
-        if self.armed == Some(at) { Ok(()) } else { self.set_timer(at) }
+    /// Sets the timer for the next due packet or a little earlier, if it is not set so already. The
+    /// time to wait for events beside it: none if the packet is due before it could wake this
+    /// thread.
+    fn arm(&mut self) -> Result<Option<Timespec>, LinkError> {
+        let Some(due) = self.next_due() else { return Ok(None) };
+        let left = due - now();
+        if left <= self.wake_up {
+            return Ok(Some(Timespec::default()));
+        }
+        let at = if left > EARLY + EARLY { due - EARLY } else { due - self.wake_up };
+        if self.armed != Some(at) {
+            self.set_timer(at)?;
+        }
+        Ok(None)
     }
 
     fn set_timer(&mut self, at: Nanos) -> Result<(), LinkError> {
@@ -252,7 +264,7 @@ impl Forwarder {
                     let now = now();
                     self.arrive(direction, now, Packet { buffer, length });
                     if self.next_due().is_some_and(|due| due <= now) {
-                        self.deliver_due();
+                        self.deliver_due(now);
                     }
                 }
                 Err(error) => {
@@ -318,9 +330,9 @@ impl Forwarder {
         }
     }
 
-    /// Hands over all that is due, the earliest first, also what falls due meanwhile, and what is
-    /// due sooner than the timer could wake this thread for it.
-    fn deliver_due(&mut self) {
+    /// Hands over all that is due, the earliest first, also what falls due meanwhile, and until an
+    /// instant what is due sooner than the timer could wake this thread for it.
+    fn deliver_due(&mut self, awake_until: Nanos) {
         loop {
             let due =
                 self.lanes.each_ref().map(|lane| lane.line.next_due().unwrap_or(Nanos(u64::MAX)));
@@ -329,7 +341,7 @@ impl Forwarder {
             } else {
                 (Direction::BToA, due[1])
             };
-            let now = self.wait_awake(due);
+            let now = self.wait_awake(due, awake_until);
             let Some((due, packet)) = self.lanes[direction.index()].line.pop_due(now) else {
                 return;
             };
@@ -338,14 +350,15 @@ impl Forwarder {
         }
     }
 
-    /// Waits without sleeping if `due` is nearer than a wake-up; the time then.
-    fn wait_awake(&mut self, due: Nanos) -> Nanos {
+    /// Waits without sleeping if `due` is nearer than a wake-up, and it is not yet `until`; the
+    /// time then.
+    fn wait_awake(&mut self, due: Nanos, until: Nanos) -> Nanos {
         let begun = now();
         let left = due - begun;
-        if left == Nanos::ZERO || left > self.wake_up {
+        if left == Nanos::ZERO || left > self.wake_up || begun >= until {
             return begun;
         }
-        self.window.awake_ns += left.0;
+        self.window.spun_ns += left.0;
         loop {
             std::hint::spin_loop();
             let now = now();
@@ -458,4 +471,55 @@ fn number_in(file: &File, index: usize) -> Option<u64> {
         .nth(index)?
         .parse()
         .ok()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixDatagram;
+    use std::sync::mpsc;
+
+    /// A forwarder between sockets in the place of devices, and their other ends.
+    fn forwarder() -> (Forwarder, [UnixDatagram; 2]) {
+        let ((a, end_a), (b, end_b)) =
+            (UnixDatagram::pair().unwrap(), UnixDatagram::pair().unwrap());
+        let devices = [a, b].map(|socket| {
+            socket.set_nonblocking(true).unwrap();
+            Tun::of_socket(socket.into())
+        });
+        let wake = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
+        let (_, requests) = mpsc::channel();
+        let config = Config::between("a", "b");
+        let forwarder = Forwarder::new(&config, devices, None, wake.into(), requests).unwrap();
+        (forwarder, [end_a, end_b])
+    }
+
+    #[test]
+    fn devices_are_looked_at_while_packets_are_due_one_after_the_other() {
+        let (mut forwarder, [_a, b]) = forwarder();
+        forwarder.wake_up = Nanos(50_000);
+        let begin = now();
+        for number in 0..20_000 {
+            let packet = Packet { buffer: forwarder.pool.take(), length: 40 };
+            forwarder.lanes[0].line.push(begin + Nanos(number * 25_000), packet);
+        }
+        forwarder.deliver_due(now() + LOOK_AGAIN);
+        assert!(forwarder.lanes[0].line.len() > 10_000, "half a second without a look");
+        // It does not sleep until the next either.
+        forwarder.wake_up = Nanos::from_secs(1);
+        assert_eq!(forwarder.arm().unwrap(), Some(Timespec::default()));
+        assert_eq!(b.recv(&mut [0; 64]).unwrap(), 40);
+    }
+
+    #[test]
+    fn timer_wakes_for_what_is_due_later() {
+        let (mut forwarder, _ends) = forwarder();
+        assert!(forwarder.arm().unwrap().is_none() && forwarder.armed.is_none());
+        let due = now() + Nanos::from_secs(60);
+        let packet = Packet { buffer: forwarder.pool.take(), length: 40 };
+        forwarder.lanes[1].line.push(due, packet);
+        assert!(forwarder.arm().unwrap().is_none());
+        assert_eq!(forwarder.armed, Some(due - EARLY));
+    }
 }

@@ -38,7 +38,7 @@ use crate::error::LinkError;
 use crate::headers::Transport;
 use crate::random::Direction;
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
@@ -54,7 +54,7 @@ pub const RECORD_BYTES: usize = 48;
 
 /// Records of a buffer: those of some 20 ms at 200,000 packets a second.
 const BUFFER_RECORDS: usize = 4_096;
-/// Buffers made at the start, and at most, with 12 MB.
+/// Buffers made at the start, and at most, with 12 MB; a report may add one.
 const BUFFERS: usize = 4;
 const BUFFERS_MAX: usize = 64;
 /// What became of a packet, by its number in the log.
@@ -128,7 +128,7 @@ pub(crate) fn create(path: &Path) -> Result<(PacketLog, LogFile), LinkError> {
         .mode(0o600)
         .custom_flags(libc::O_NOFOLLOW)
         .open(path)
-        .map_err(|source| LinkError::Os { doing: doing("creating"), source })?;
+        .map_err(|error| LinkError::Os { doing: doing("creating"), source: explained(error) })?;
     let (full, jobs) = mpsc::channel();
     let (give_back, empty) = mpsc::channel();
     for _ in 1..BUFFERS {
@@ -162,8 +162,10 @@ impl PacketLog {
         if self.lost > 0 {
             let _ = self.full.send(Job::Lost(self.lost));
         }
-        if !self.buffer.is_empty() {
-            self.hand_over();
+        if !self.buffer.is_empty() && !self.hand_over() {
+            // Whoever asked waits until the writer has given the others back, so one beyond the
+            // most is enough.
+            self.replace_buffer(touched_buffer());
         }
     }
 
@@ -177,9 +179,13 @@ impl PacketLog {
             }
             Err(_) => return false,
         };
+        self.replace_buffer(empty);
+        true
+    }
+
+    fn replace_buffer(&mut self, empty: Vec<u8>) {
         // A writer that is gone has panicked, which the next report says.
         let _ = self.full.send(Job::Write(std::mem::replace(&mut self.buffer, empty)));
-        true
     }
 }
 
@@ -197,6 +203,16 @@ impl LogFile {
             doing: format!("writing packet_log {}", self.path.display()),
             source,
         })
+    }
+}
+
+/// What to do about a file that exists, which may be the log of what was measured earlier.
+fn explained(error: std::io::Error) -> std::io::Error {
+    match error.kind() {
+        ErrorKind::AlreadyExists => {
+            std::io::Error::new(error.kind(), "the file exists already: name a new one")
+        }
+        _ => error,
     }
 }
 
@@ -354,7 +370,7 @@ mod tests {
             assert_eq!(record[..8], (number as u64).to_le_bytes());
         }
         let again = create(&path).unwrap_err().to_string();
-        assert!(again.contains("packets: ") && again.contains("exists"), "{again}");
+        assert!(again.ends_with("packets: the file exists already: name a new one"), "{again}");
         let link = folder.join("link");
         std::os::unix::fs::symlink(folder.join("nowhere"), &link).unwrap();
         assert!(create(&link).is_err());
@@ -388,5 +404,21 @@ mod tests {
         assert_eq!(log.lost, 2);
         log.flush();
         assert!(matches!(jobs.try_recv(), Ok(Job::Lost(2))));
+    }
+
+    #[test]
+    fn flush_hands_over_a_part_of_a_buffer_when_all_others_are_with_the_writer() {
+        let (full, jobs) = mpsc::channel();
+        let (_give_back, empty) = mpsc::channel();
+        let mut log =
+            PacketLog { buffer: touched_buffer(), full, empty, made: BUFFERS_MAX, lost: 0 };
+        for _ in 0..BUFFER_RECORDS / 2 {
+            log.note(&logged(&segment(), Direction::AToB));
+        }
+        log.flush();
+        let Ok(Job::Write(written)) = jobs.try_recv() else { panic!("nothing to write") };
+        assert_eq!(written.len(), BUFFER_RECORDS / 2 * RECORD_BYTES);
+        log.note(&logged(&segment(), Direction::AToB));
+        assert_eq!((log.lost, log.buffer.len()), (0, RECORD_BYTES));
     }
 }

@@ -34,7 +34,7 @@ pub struct Report {
     pub scheduler: Scheduler,
     /// Time for which the forwarding thread waited awake for packets that were due sooner than it
     /// could have been woken.
-    pub awake_us: f64,
+    pub spun_us: f64,
     /// Time for which the forwarding thread could run but did not (/proc/thread-self/schedstat);
     /// absent if the kernel does not say.
     pub run_queue_wait_us: Option<f64>,
@@ -134,7 +134,7 @@ pub struct Window {
     pub(crate) counters: [Counters; 2],
     pub(crate) lateness: [Histogram<u64>; 2],
     pub(crate) late: u64,
-    pub(crate) awake_ns: u64,
+    pub(crate) spun_ns: u64,
     pub(crate) start: Edge,
     pub(crate) end: Edge,
     pub(crate) seed: u64,
@@ -163,7 +163,7 @@ impl Window {
             counters: [Counters::default(); 2],
             lateness: [histogram(), histogram()],
             late: 0,
-            awake_ns: 0,
+            spun_ns: 0,
             start: Edge::default(),
             end: Edge::default(),
             seed: 0,
@@ -206,7 +206,7 @@ impl Window {
             lateness_bound_us: judge.lateness_bound.0 as f64 / 1e3,
             late_fraction_max: judge.late_fraction_max.0,
             scheduler: judge.scheduler.clone(),
-            awake_us: self.awake_ns as f64 / 1e3,
+            spun_us: self.spun_ns as f64 / 1e3,
             run_queue_wait_us: difference(|edge| edge.run_queue_wait_ns).map(|ns| ns as f64 / 1e3),
             // USER_HZ, in which /proc/stat counts, is 100 on every Linux architecture of today
             // (proc_stat(5)).

@@ -227,6 +227,36 @@ fn failed_connections_report_a_reason() {
     }
 }
 
+/// Connections to nowhere: connect() says at once that there is no way to a broadcast address.
+fn to_nowhere(server: &Server, variant: Option<&Variant>, more: &str) -> Config {
+    let address = "255.255.255.255:443".parse().unwrap();
+    Config { address, ..config(server, variant, &format!(r#", "timeout_s": 60{more}"#)) }
+}
+
+#[test]
+fn connection_that_fails_at_once_is_reported_at_once() {
+    let server = Server::start(Manner::Refuses);
+    let config = Config { trials: 1, ..to_nowhere(&server, None, "") };
+    let before = std::time::Instant::now();
+    for _ in 0..50 {
+        let (rows, _, totals) = outcomes(&config);
+        assert_eq!((totals.reported, totals.failed), (1, 1), "{rows:?}");
+    }
+    // Each would wait a tenth of a second for sockets that there are not.
+    let seconds = before.elapsed().as_secs_f64();
+    assert!(seconds < 4.0, "{seconds}");
+}
+
+#[test]
+fn sessions_that_fail_at_once_end_the_run() {
+    let resumes = variant(TlsVersion::Tls13, Session::PskDheKe, Authentication::Server);
+    let server = Server::start(Manner::Refuses);
+    let config = to_nowhere(&server, Some(&resumes), "");
+    let error = run(&config, &mut Vec::new(), &mut |_| {}, &AtomicBool::new(false));
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("no session to resume"), "{error}");
+}
+
 #[test]
 fn server_that_contradicts_the_variant_ends_the_run() {
     let resumes = variant(TlsVersion::Tls13, Session::PskDheKe, Authentication::Server);

@@ -16,10 +16,10 @@ use warifu_model::{Case, Catalog, Evidence, Method, Study};
 use warifu_results::{
     CaseRows, ResultsError, Rows, STRATA_VERSION, Sink, Strata, Stratum, Weights,
 };
-use warifu_sim::{CaseModel, Outcome, Simulator, TrialSeeds, lacks};
+use warifu_sim::{Accuracy, CaseModel, Outcome, Simulator, TooManyPatterns, TrialSeeds, lacks};
 
 use crate::boards::boards;
-use crate::exact::{Exact, exact};
+use crate::exact::{Exact, exact, is_enumerated};
 use crate::rows::{Columns, Trials};
 use crate::strata::{self, metric_with_strata};
 use crate::timelines::{Picks, timelines};
@@ -62,7 +62,8 @@ pub enum Tier {
     /// Patterns of losses with their probabilities ([`Simulator::enumerate`]); a case that does not
     /// qualify is an error.
     Exact,
-    /// Exact where a case qualifies, else by trials.
+    /// Exact where a case qualifies, else by trials. One does not whose packets and losses are so
+    /// many that the patterns that are taken at most would leave out more than a hundredth.
     Auto,
 }
 
@@ -124,6 +125,7 @@ pub enum PredictError {
 /// [`CaseModel::compile`] says.
 pub fn check(study: &Study, catalog: &Catalog, tier: Tier) -> Result<(), warifu_model::Error> {
     let mut tried = HashSet::new();
+    let mut simulator = Simulator::new();
     for case in &study.cases {
         // What cases need does not say whether they qualify.
         if tried.insert(case.needs()) || tier == Tier::Exact {
@@ -133,6 +135,17 @@ pub fn check(study: &Study, catalog: &Catalog, tier: Tier) -> Result<(), warifu_
                 let message = "is exact, and more than losses and costs depends on chance here \
                                (jitter, bursts of losses, several connections, bands of assumed \
                                figures, or UDP): use auto or events";
+                return Err(warifu_model::Error::in_case("tier", message).in_file(&study.file));
+            }
+            let few = simulator.few_patterns_suffice(&model, Accuracy::default());
+            if let (Tier::Exact, Err(TooManyPatterns { residual, most })) = (tier, few) {
+                let message = format!(
+                    "is exact, and the patterns of losses that are taken at most would leave out \
+                     some {:.0} % of connections here (at most {:.0} %): less loss, fewer \
+                     packets, or auto or events",
+                    residual * 100.0,
+                    most * 100.0
+                );
                 return Err(warifu_model::Error::in_case("tier", message).in_file(&study.file));
             }
         }
@@ -337,7 +350,7 @@ impl<'a> Job<'a> {
         (case, chunk): (u64, u64),
     ) -> Option<Report> {
         let choices = self.study.cases.get(case as usize)?;
-        if self.tier != Tier::Events && model.can_be_enumerated() {
+        if self.tier != Tier::Events && is_enumerated(simulator, model) {
             return self.run_exact(simulator, (choices, model), (case, chunk));
         }
         let seeds = TrialSeeds::new(self.study.seed, &choices.seed_id());
@@ -376,7 +389,9 @@ impl<'a> Job<'a> {
             return Some(Report { case, chunk, evidence, has_bands, trials, failed, content });
         }
         let Exact { rows, enumerated, failed } =
-            exact(simulator, (choices, model), self.groups(), self.study.seed)?;
+            exact(simulator, (choices, model), self.groups(), self.study.seed, &mut || {
+                !self.ends()
+            })?;
         let content = Content::Exact(rows, enumerated.residual);
         let trials = enumerated.trials;
         Some(Report { case, chunk, evidence, has_bands, trials, failed, content })

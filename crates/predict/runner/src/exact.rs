@@ -17,12 +17,19 @@ pub(crate) struct Exact {
     pub failed: u64,
 }
 
-/// Enumerates a case; `None` where it does not qualify.
+/// Whether a case is enumerated: its model qualifies, and patterns as many as are taken at most have
+/// nearly all of its probability.
+pub(crate) fn is_enumerated(simulator: &mut Simulator, model: &CaseModel) -> bool {
+    model.can_be_enumerated() && simulator.few_patterns_suffice(model, Accuracy::default()).is_ok()
+}
+
+/// Enumerates a case; `None` where it does not qualify, and if `go_on` says no.
 pub(crate) fn exact(
     simulator: &mut Simulator,
     (case, model): (&Case, &CaseModel),
     groups: usize,
     study_seed: u64,
+    go_on: &mut dyn FnMut() -> bool,
 ) -> Option<Exact> {
     let columns = Columns::of(case);
     let metrics = columns.of_connections();
@@ -46,7 +53,7 @@ pub(crate) fn exact(
     };
     // A case's own seed, as its trials have.
     let seed = TrialSeeds::new(study_seed, &case.seed_id()).of(0);
-    let enumerated = simulator.enumerate(model, seed, Accuracy::default(), keep)?;
+    let enumerated = simulator.enumerate(model, seed, Accuracy::default(), go_on, keep)?;
     let mut rows = Rows::default();
     for (atoms, &metric) in values.iter_mut().zip(metrics) {
         rows.push_weighted(metric, atoms, failed_weight, groups, study_seed);

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use warifu_model::{Catalog, Metric, ProfileKind, Study};
 use warifu_results::{CaseRows, Memory, Weights};
-use warifu_runner::{Options, Tier, predict};
+use warifu_runner::{Options, Tier, check, predict};
 
 /// A link without loss, and one that loses 2 %, between two machines that were calibrated.
 const STUDY: &str = "name = \"exact\"\nseed = 1\ntrials = 1\ndevice = \"xeon-2-5-ghz-vm\"\n\
@@ -52,4 +52,22 @@ fn weights_of_a_time_and_of_failing_lack_the_residual_to_one() {
         assert!((lacking(lossy, metric) - done.residual).abs() < 1e-10);
     }
     assert!(kept.cases.iter().all(|case| case.weights == Weights::Probabilities));
+}
+
+/// A request of seventy packets at 20 % loss: no number of patterns has a share of its
+/// probability, and finding them would take gigabytes.
+#[test]
+fn patterns_that_cannot_suffice_are_not_begun() {
+    let catalog = catalog();
+    let text = STUDY.replace("\"0 %\", \"2 %\"", "\"20 %\"");
+    let text = format!("{text}[pattern]\nkind = \"request\"\nrequest_body = \"100 kB\"\n");
+    let study = Study::parse(&text, "exact.toml", &catalog).unwrap();
+    let refused = check(&study, &catalog, Tier::Exact).unwrap_err().to_string();
+    assert!(refused.contains("would leave out some 100 % of connections"), "{refused}");
+    assert_eq!(check(&study, &catalog, Tier::Auto), Ok(()));
+    let options = Options { tier: Tier::Auto, ..Options::default() };
+    let (mut kept, cancel) = (Memory::default(), AtomicBool::new(false));
+    let done = predict(&study, &catalog, options, &mut kept, &mut |_| {}, &cancel).unwrap();
+    assert_eq!((done.exact, done.cases, done.complete), (0, 1, true));
+    assert_eq!(kept.cases[0].weights, Weights::Trials);
 }

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use warifu_model::{CaseId, Mark};
+use warifu_model::CaseId;
 use warifu_sim::{Accuracy, CaseModel, Enumerated, Outcome, Simulator, TrialSeeds};
 
 #[path = "../tests/common/mod.rs"]
@@ -27,9 +27,10 @@ fn main() {
     for seed in 0..runs {
         let begin = Instant::now();
         let mut atoms = Vec::new();
-        let keep = |weight: f64, _: u64, outcome: &Outcome| atoms.push((time_ns(outcome), weight));
+        let keep =
+            |weight: f64, _: u64, outcome: &Outcome| atoms.push((common::time_ns(outcome), weight));
         enumerated = Simulator::new()
-            .enumerate(&model, seed, Accuracy::default(), keep)
+            .enumerate(&model, seed, Accuracy::default(), &mut || true, keep)
             .expect("only losses and costs depend on chance");
         exact.add(begin.elapsed(), atoms);
 
@@ -39,7 +40,7 @@ fn main() {
         let mut atoms = Vec::new();
         for trial in 0..TRIALS {
             simulator.run(&model, seeds.of(trial), &mut outcome);
-            atoms.push((time_ns(&outcome), 1.0));
+            atoms.push((common::time_ns(&outcome), 1.0));
         }
         events.add(begin.elapsed(), atoms);
     }
@@ -54,11 +55,6 @@ fn main() {
     );
 }
 
-fn time_ns(outcome: &Outcome) -> u64 {
-    let connection = &outcome.connections[0];
-    if connection.failed { u64::MAX } else { connection.marks[Mark::FirstResponse as usize] }
-}
-
 /// What the runs of one tier gave.
 #[derive(Default)]
 struct Half {
@@ -71,17 +67,9 @@ impl Half {
     fn add(&mut self, taken: Duration, mut atoms: Vec<(u64, f64)>) {
         self.seconds.push(taken.as_secs_f64());
         atoms.sort_unstable_by_key(|&(time, _)| time);
-        let all: f64 = atoms.iter().map(|(_, weight)| weight).sum();
-        let quantile = |share: f64| {
-            let mut below = 0.0;
-            let reached = |&&(_, weight): &&(u64, f64)| {
-                below += weight;
-                below >= share * all
-            };
-            atoms.iter().find(reached).map_or(f64::INFINITY, |&(time, _)| time as f64 / 1e6)
-        };
-        self.p50_ms.push(quantile(0.50));
-        self.p99_ms.push(quantile(0.99));
+        let milliseconds = |share: f64| common::quantile(&atoms, share) as f64 / 1e6;
+        self.p50_ms.push(milliseconds(0.50));
+        self.p99_ms.push(milliseconds(0.99));
     }
 
     fn json(&self) -> String {

@@ -40,6 +40,26 @@ pub struct Accuracy {
     pub most_patterns: usize,
 }
 
+/// What may be left out at most for a case to be taken, over what is aimed at: an estimate, which
+/// knows nothing of packets that are sent again, is not held to the last digit.
+const RESIDUAL_SLACK: f64 = 10.0;
+
+/// Patterns that are found at most, taken or not, some 150 MB of them.
+const MOST_FOUND: usize = 500_000;
+
+/// Trials between two looks at whether to go on.
+const BETWEEN_LOOKS: u64 = 256;
+
+/// What [`Simulator::few_patterns_suffice`] expects the exact tier to leave out, as a share of all
+/// connections, where that is more than it may.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TooManyPatterns {
+    /// About the probability of the patterns that would not be taken.
+    pub residual: f64,
+    /// What they may have at most.
+    pub most: f64,
+}
+
 /// What was enumerated.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Enumerated {
@@ -85,14 +105,35 @@ impl Default for Accuracy {
 }
 
 impl Simulator {
+    /// Whether so many patterns as are taken at most have nearly all of the probability, for a
+    /// model that [`CaseModel::can_be_enumerated`]. It goes by the packets of one trial without
+    /// loss.
+    ///
+    /// # Errors
+    /// What would be left out, where that is more than ten times the residual that is aimed at.
+    pub fn few_patterns_suffice(
+        &mut self,
+        model: &CaseModel,
+        accuracy: Accuracy,
+    ) -> Result<(), TooManyPatterns> {
+        let Some((scripted, loss)) = model.to_enumerate() else { return Ok(()) };
+        let mut outcome = Outcome::default();
+        let traffic = self.run_phase(&scripted, (0, 0), &mut outcome);
+        let residual = left_out(traffic.arrived, loss, accuracy.most_patterns);
+        let most = RESIDUAL_SLACK * accuracy.residual;
+        if residual <= most { Ok(()) } else { Err(TooManyPatterns { residual, most }) }
+    }
+
     /// Gives `keep` the outcome of each atom with its seed and weight. The same model, seed and
-    /// accuracy give the same atoms. `None` where more than losses, costs, lengths and phases
-    /// depends on chance: jitter, bursts of losses, several connections, boards with bands.
+    /// accuracy give the same atoms. `go_on` is asked now and then. `None` if it says no, and where
+    /// more than losses, costs, lengths and phases depends on chance: jitter, bursts of losses,
+    /// several connections, boards with bands.
     pub fn enumerate(
         &mut self,
         model: &CaseModel,
         seed: u64,
         accuracy: Accuracy,
+        go_on: &mut dyn FnMut() -> bool,
         mut keep: impl FnMut(f64, u64, &Outcome),
     ) -> Option<Enumerated> {
         let (mut scripted, loss) = model.to_enumerate()?;
@@ -114,6 +155,9 @@ impl Simulator {
             let mut offered = [0; 2];
             let before = taken_probability;
             for trial in 0..trials {
+                if trial.is_multiple_of(BETWEEN_LOOKS) && !go_on() {
+                    return None;
+                }
                 next_seed = mix(next_seed ^ trial);
                 let phase = phase(first_phase, trial, trials);
                 let traffic = self.run_phase(&scripted, (next_seed, phase), &mut outcome);
@@ -121,7 +165,9 @@ impl Simulator {
                 if traffic.met {
                     let weight = pattern.probability(loss, traffic.arrived) / trials as f64;
                     taken_probability += weight;
-                    keep(weight, next_seed, &outcome);
+                    if weight > 0.0 {
+                        keep(weight, next_seed, &outcome);
+                    }
                 }
             }
             // From here on its own, not the guess by which it was chosen.
@@ -129,6 +175,10 @@ impl Simulator {
             done.trials += trials;
             done.patterns += 1;
             for (child, heading) in pattern.children(offered) {
+                if known.len() >= MOST_FOUND {
+                    // Later ones are less probable, and count as left out.
+                    break;
+                }
                 let loss = loss[heading as usize];
                 if loss > 0.0 && known.insert(child.clone()) {
                     // About: of as many packets one more is lost.
@@ -160,6 +210,41 @@ fn phase(first: u64, trial: u64, trials: u64) -> u64 {
     // From a place at random on, as systematic sampling has it.
     let place = first.wrapping_add((u64::MAX / trials).wrapping_mul(trial));
     (place & !0xf_ffff) | (mix(place) & 0xf_ffff)
+}
+
+/// The probability of all but the `patterns` most probable ones, where as many packets are sent in
+/// each direction and each is lost by itself.
+fn left_out(packets: [u64; 2], loss: [f64; 2], patterns: usize) -> f64 {
+    let up = ways_to_lose(packets[0], loss[0], patterns);
+    let down = ways_to_lose(packets[1], loss[1], patterns);
+    // Those with as many losses in each direction are as probable as each other.
+    let mut groups: Vec<(f64, f64)> = Vec::with_capacity(up.len() * down.len());
+    for &(up, count) in &up {
+        groups.extend(down.iter().map(|&(down, others)| (up * down, count * others)));
+    }
+    groups.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+    let (mut left, mut taken) = (patterns as f64, 0.0);
+    for (probability, count) in groups {
+        let count = count.min(left);
+        taken += probability * count;
+        left -= count;
+    }
+    (1.0 - taken).max(0.0)
+}
+
+/// For 0, 1, 2 and so on of `packets` lost: the probability of each way to lose so many, and how
+/// many ways there are; until there are more than `most` of them.
+fn ways_to_lose(packets: u64, loss: f64, most: usize) -> Vec<(f64, f64)> {
+    let (mut ways, mut count) = (Vec::new(), 1.0);
+    for lost in 0..=packets {
+        let kept = (packets - lost) as f64;
+        ways.push((loss.powf(lost as f64) * (1.0 - loss).powf(kept), count));
+        if count > most as f64 || loss == 0.0 {
+            break;
+        }
+        count *= kept / (lost + 1) as f64;
+    }
+    ways
 }
 
 impl Pattern {
@@ -231,6 +316,20 @@ mod tests {
                 assert!(widest as f64 <= bound, "{trials} {buckets}: {widest}");
             }
         }
+    }
+
+    #[test]
+    fn what_the_most_probable_patterns_leave_out() {
+        // Of 20 packets and 20 % loss, none to four lost are 6,196 patterns, five 15,504 more.
+        let binomial = |lost: i32, ways: f64| ways * 0.2_f64.powi(lost) * 0.8_f64.powi(20 - lost);
+        let few = [1.0, 20.0, 190.0, 1_140.0, 4_845.0];
+        let taken: f64 = (0..).zip(few).map(|(lost, ways)| binomial(lost, ways)).sum();
+        assert!((left_out([20, 0], [0.2, 0.2], 6_196) - (1.0 - taken)).abs() < 1e-9);
+        // The direction makes no difference, and none of 10,000 packets is lost without loss.
+        let split = left_out([9, 11], [0.2, 0.2], 6_196);
+        assert!((split - (1.0 - taken)).abs() < 1e-9, "{split} {taken}");
+        assert_eq!(left_out([10_000, 10_000], [0.0, 0.0], 1), 0.0);
+        assert!(left_out([1_000, 500], [0.02, 0.02], 20_000) > 0.9);
     }
 
     #[test]

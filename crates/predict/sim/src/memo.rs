@@ -65,6 +65,10 @@ impl Memo {
 /// are tried: their costs are too uncertain, or close to a tick of a clock.
 const MOST_IN_VAIN: u32 = 200;
 
+/// Memory for all tapes of a model, about, B. A trial that goes another way then is left to the
+/// event engine.
+const MOST_BYTES: usize = 64 << 20;
+
 /// The tapes of one model.
 #[derive(Debug, Default)]
 pub(crate) struct Tapes {
@@ -75,6 +79,8 @@ pub(crate) struct Tapes {
     /// Packets of each direction that a trial is known to take at least.
     packets: [u64; 2],
     in_vain: u32,
+    /// What all of them take.
+    bytes: usize,
 }
 
 impl Tapes {
@@ -105,7 +111,7 @@ impl Tapes {
 
     /// Whether another way to go with these lengths may be remembered.
     pub(crate) fn have_room(&self, key: u64) -> bool {
-        self.of(key).is_none_or(Ways::have_room)
+        self.bytes < MOST_BYTES && self.of(key).is_none_or(Ways::have_room)
     }
 
     /// Packets of each direction that a trial is known to take at least.
@@ -113,7 +119,7 @@ impl Tapes {
         self.packets
     }
 
-    /// Remembers a way to go.
+    /// Remembers a way to go, for which [`Tapes::have_room`].
     pub(crate) fn put(&mut self, key: u64, tape: Tape) {
         let first = self.known.is_empty();
         for (least, packets) in self.packets.iter_mut().zip(tape.end.packets) {
@@ -123,13 +129,48 @@ impl Tapes {
             self.known.resize_with(PLACES, Default::default);
         }
         let (of, ways) = &mut self.known[place(key)];
+        self.bytes -= ways.bytes();
         if *of != key {
             (*of, *ways) = (key, Ways::default());
         }
         ways.add(tape);
+        self.bytes += ways.bytes();
     }
 }
 
 fn place(key: u64) -> usize {
     mix(key) as usize % PLACES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::route::Heading;
+    use crate::tape::{Act, Recorder};
+
+    #[test]
+    fn tapes_of_all_lengths_together_are_bounded() {
+        let mut recorder = Recorder::new();
+        for bytes in 0..60_000 {
+            recorder.push(Act::Send { heading: Heading::Up, bytes });
+        }
+        let tape = recorder.finish(ConnectionOutcome::default()).unwrap();
+        let mut tapes = Tapes::default();
+        tapes.turn_to(1);
+        let kept = (0..1_000).take_while(|&key| {
+            let has_room = tapes.have_room(key);
+            if has_room {
+                tapes.put(key, tape.clone());
+            }
+            has_room
+        });
+        let kept = kept.count();
+        assert!((10..100).contains(&kept), "{kept}");
+        let known: usize = tapes.known.iter().map(|(_, ways)| ways.bytes()).sum();
+        assert_eq!(tapes.bytes, known);
+        assert!((MOST_BYTES..MOST_BYTES + (4 << 20)).contains(&known), "{known}");
+        // Those of another model take their place.
+        tapes.turn_to(2);
+        assert!(tapes.have_room(0) && tapes.bytes == 0);
+    }
 }

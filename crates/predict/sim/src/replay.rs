@@ -131,8 +131,8 @@ impl Key {
 
     fn of_logged(packet: &LoggedPacket) -> Key {
         let LoggedPacket { heading, seq, len, ack, flags, .. } = *packet;
-        let numbers = len + u32::from(flags & TELLING != 0);
-        Key::new(heading, seq, seq.wrapping_add(numbers), ack, flags)
+        let numbers = u32::from(flags & TELLING != 0);
+        Key::new(heading, seq, seq.wrapping_add(len).wrapping_add(numbers), ack, flags)
     }
 
     fn of_segment(heading: Heading, segment: &TcpSegment) -> Key {

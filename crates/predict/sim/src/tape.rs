@@ -85,6 +85,7 @@ pub(crate) struct Ways {
     /// What is relied on together, once of each event.
     pub spans: Vec<Box<[Span]>>,
     tapes: usize,
+    bytes: usize,
 }
 
 /// A piece of a party's processing.
@@ -143,6 +144,11 @@ impl Ways {
         self.tapes < MOST_TAPES
     }
 
+    /// The memory that they take, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// The steps to go on with if one's act is not what happens; `None` if nothing else is known.
     #[inline]
     pub(crate) fn otherwise(&self, step: &Step) -> Option<&[Step]> {
@@ -184,10 +190,11 @@ impl Ways {
         for group in acts.chunk_by(go_together) {
             if let Some(party) = party_of(&group[0]) {
                 let pieces = group.iter().filter_map(Act::piece).map(|(_, piece)| piece);
-                let run = number(&mut self.runs, pieces.collect());
+                let run = number(&mut self.runs, pieces.collect(), &mut self.bytes);
                 joined.push(Act::Compute { party, run });
             } else if group[0].is_bound() {
-                joined.push(Act::Spans { spans: number(&mut self.spans, bounds(group)) });
+                let spans = number(&mut self.spans, bounds(group), &mut self.bytes);
+                joined.push(Act::Spans { spans });
             } else {
                 joined.extend_from_slice(group);
             }
@@ -200,13 +207,16 @@ impl Ways {
         let act = Act::End { end: self.ends.len() as u32 };
         self.steps.push(Step { act, otherwise: 0 });
         self.ends.push(end);
+        self.bytes += (acts.len() + 1) * size_of::<Step>() + size_of::<End>();
     }
 }
 
-/// The number of something among all that are known, of which it is one from now on.
-fn number<T: PartialEq>(known: &mut Vec<Box<[T]>>, wanted: Box<[T]>) -> u32 {
+/// The number of something among all that are known, of which it is one from now on; what it takes
+/// is added to `bytes`.
+fn number<T: PartialEq>(known: &mut Vec<Box<[T]>>, wanted: Box<[T]>, bytes: &mut usize) -> u32 {
     let found = known.iter().position(|other| *other == wanted);
     let number = found.unwrap_or_else(|| {
+        *bytes += size_of::<Box<[T]>>() + size_of_val::<[T]>(&wanted);
         known.push(wanted);
         known.len() - 1
     });
@@ -290,13 +300,17 @@ impl Recorder {
         Recorder { events: vec![0], ..Recorder::default() }
     }
 
-    /// Something happens that depends on more than a tape can tell.
+    /// Something happens that depends on more than a tape can tell: what was noted is of no use,
+    /// and nothing more is.
     pub(crate) fn spoil(&mut self) {
-        self.spoilt = true;
+        *self = Recorder { spoilt: true, ..Recorder::default() };
     }
 
     /// Something is done.
     pub(crate) fn push(&mut self, act: Act) {
+        if self.spoilt {
+            return;
+        }
         // A program that goes on at its own time does so because it has come.
         let goes_on = |party| self.acts.last() == Some(&Act::GoOn { party });
         if !matches!(act, Act::IsDue { party, due: true } if goes_on(party)) {
@@ -304,9 +318,15 @@ impl Recorder {
         }
     }
 
-    /// An event happens; its number.
+    /// An event happens; its number, 0 where there will be no tape.
     pub(crate) fn event(&mut self, time: u64, event: Event) -> u16 {
-        let number = self.events.len();
+        if self.spoilt {
+            return 0;
+        }
+        let Ok(number) = u16::try_from(self.events.len()) else {
+            self.spoil();
+            return 0;
+        };
         self.events.push(time);
         match event {
             Event::Arrival(heading) if !self.on_way[heading as usize].is_empty() => {
@@ -320,22 +340,29 @@ impl Recorder {
             }
             _ => self.spoil(),
         }
-        // Of more there is no tape.
-        number as u16
+        number
     }
 
     /// A packet was put on the link that arrives then, if it is not lost.
     pub(crate) fn sent(&mut self, heading: Heading, bytes: u32, arrival: Option<u64>) {
-        let Some(arrival) = arrival else { return self.spoil() };
+        if self.spoilt {
+            return;
+        }
+        let (Some(arrival), Some(sent)) = (arrival, self.sent.checked_add(1)) else {
+            return self.spoil();
+        };
         let way = &mut self.on_way[heading as usize];
         let at = way.partition_point(|&(other, _)| other <= arrival);
         way.insert(at, (arrival, self.sent));
-        self.sent += 1;
+        self.sent = sent;
         self.push(Act::Send { heading, bytes });
     }
 
     /// A program will go on at its own time.
     pub(crate) fn waits(&mut self, party: usize) {
+        if self.spoilt {
+            return;
+        }
         self.waiting.push(party as u8);
     }
 
@@ -369,6 +396,9 @@ impl Recorder {
 
     /// What TCP relied on in the event at hand.
     pub(crate) fn relied_on(&mut self, spans: Vec<Span>) {
+        if self.spoilt {
+            return;
+        }
         let now = self.events.last().copied().unwrap_or(0);
         for Span { from, least, most } in spans {
             let began = self.events.get(usize::from(from)).copied().unwrap_or(now);
@@ -411,5 +441,52 @@ impl Recorder {
         let (packets, late_programs) = (self.arrived, self.waiting);
         let end = End { outcome, packets, late_packets, late_programs };
         (fits && !self.spoilt && !outcome.failed).then_some(Tape { acts: self.acts, end })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEND: Act = Act::Send { heading: Heading::Up, bytes: 40 };
+
+    /// A trial in which so many packets are sent, and arrive.
+    fn trial(packets: usize) -> Recorder {
+        let mut recorder = Recorder::new();
+        for packet in 0..packets as u64 {
+            recorder.sent(Heading::Up, 40, Some(packet));
+            recorder.event(packet, Event::Arrival(Heading::Up));
+        }
+        recorder
+    }
+
+    #[test]
+    fn a_trial_of_more_than_can_be_numbered_has_no_tape() {
+        let tape = trial(65_533).finish(ConnectionOutcome::default());
+        assert_eq!(tape.map(|tape| tape.acts.len()), Some(2 * 65_533));
+        for packets in [65_534, 65_536, 70_000] {
+            let recorder = trial(packets);
+            assert!(packets < 65_536 || recorder.acts.is_empty(), "it ends early");
+            assert!(recorder.finish(ConnectionOutcome::default()).is_none(), "{packets}");
+        }
+        let mut recorder = Recorder::new();
+        for _ in 0..70_000 {
+            recorder.sent(Heading::Up, 40, Some(1));
+        }
+        assert!(recorder.acts.is_empty());
+        assert!(recorder.finish(ConnectionOutcome::default()).is_none());
+    }
+
+    #[test]
+    fn nothing_is_noted_of_a_trial_that_is_spoilt() {
+        let mut recorder = trial(3);
+        recorder.sent(Heading::Up, 40, None);
+        recorder.push(SEND);
+        recorder.waits(0);
+        recorder.sent(Heading::Up, 40, Some(9));
+        assert_eq!(recorder.event(9, Event::Arrival(Heading::Up)), 0);
+        recorder.relied_on(vec![Span { from: 2, least: 1, most: 2 }]);
+        assert!(recorder.acts.is_empty() && recorder.waiting.is_empty());
+        assert!(recorder.finish(ConnectionOutcome::default()).is_none());
     }
 }

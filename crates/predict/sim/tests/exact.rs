@@ -3,7 +3,7 @@
 
 mod common;
 
-use warifu_model::Mark;
+use common::{quantile, time_ns};
 use warifu_sim::{Accuracy, CaseModel, Enumerated, Outcome, Simulator, trial_seed};
 
 /// Trials of the event tier to which the exact one is held.
@@ -18,16 +18,12 @@ fn calibrated(loss: &str) -> CaseModel {
     model(common::CALIBRATED_DEVICE, &common::CALIBRATED.replace("2 %", loss))
 }
 
-fn time_ns(outcome: &Outcome) -> u64 {
-    let connection = &outcome.connections[0];
-    if connection.failed { u64::MAX } else { connection.marks[Mark::FirstResponse as usize] }
-}
-
 /// The times of all atoms, ascending, with their weights, and what was enumerated.
 fn exact(model: &CaseModel, seed: u64) -> (Vec<(u64, f64)>, Enumerated) {
     let mut atoms = Vec::new();
     let keep = |weight, _, outcome: &Outcome| atoms.push((time_ns(outcome), weight));
-    let done = Simulator::new().enumerate(model, seed, Accuracy::default(), keep).unwrap();
+    let done =
+        Simulator::new().enumerate(model, seed, Accuracy::default(), &mut || true, keep).unwrap();
     atoms.sort_unstable_by_key(|&(time, _)| time);
     (atoms, done)
 }
@@ -45,17 +41,6 @@ fn events(model: &CaseModel, trials: u64) -> Vec<u64> {
     times
 }
 
-/// The smallest time that a share of all weights does not exceed.
-fn quantile(atoms: &[(u64, f64)], share: f64) -> u64 {
-    let all: f64 = atoms.iter().map(|(_, weight)| weight).sum();
-    let mut below = 0.0;
-    let reached = |&&(_, weight): &&(u64, f64)| {
-        below += weight;
-        below >= share * all
-    };
-    atoms.iter().find(reached).map_or(u64::MAX, |&(time, _)| time)
-}
-
 /// The share of weights that a time is not below.
 fn share(atoms: &[(u64, f64)], time: u64) -> f64 {
     let all: f64 = atoms.iter().map(|(_, weight)| weight).sum();
@@ -68,8 +53,8 @@ fn it_agrees_with_the_event_tier() {
         let model = calibrated(loss);
         let (atoms, done) = exact(&model, 7);
         let times = events(&model, EVENTS);
-        for tenth in 1..100 {
-            let time = times[(EVENTS * tenth / 100) as usize];
+        for hundredth in 1..100 {
+            let time = times[(EVENTS * hundredth / 100) as usize];
             let expected = times.partition_point(|&at| at <= time) as f64 / EVENTS as f64;
             let found = share(&atoms, time);
             // Four and a half standard errors, of a hundred comparisons, of both tiers.
@@ -105,6 +90,8 @@ fn the_residual_is_what_the_weights_lack() {
         let all: f64 = atoms.iter().map(|(_, weight)| weight).sum();
         assert!((1.0 - all - done.residual).abs() < 1e-9, "{all} {done:?}");
         assert!(done.residual <= 1e-3, "{done:?}");
+        // More than the first patterns have, which are taken whatever is asked.
+        assert!(done.patterns > 10 && done.residual > 0.0, "{done:?}");
         assert!(atoms.iter().all(|(_, weight)| *weight > 0.0));
     }
 }
@@ -127,7 +114,7 @@ fn weights_are_probabilities() {
         let model = model(device, &settings.replace("2 %", "1 %"));
         let mut all = 0.0;
         let keep = |weight, _, _: &Outcome| all += weight;
-        Simulator::new().enumerate(&model, 5, accuracy, keep).unwrap();
+        Simulator::new().enumerate(&model, 5, accuracy, &mut || true, keep).unwrap();
         assert!((all - 1.0_f64).abs() < 5e-4, "{settings} {all}");
     }
 }
@@ -148,6 +135,38 @@ fn noise_in_the_tail() {
 }
 
 #[test]
+fn it_ends_when_it_is_told_to() {
+    let (mut looks, mut atoms) = (0, 0);
+    let mut go_on = || {
+        looks += 1;
+        looks < 3
+    };
+    let keep = |_, _, _: &Outcome| atoms += 1;
+    let model = calibrated("2 %");
+    let done = Simulator::new().enumerate(&model, 1, Accuracy::default(), &mut go_on, keep);
+    assert_eq!((done, atoms), (None, 512));
+}
+
+/// The estimate is by the packets of a trial without loss, and that of the enumeration itself.
+#[test]
+fn patterns_that_do_not_suffice_are_known_before() {
+    let accuracy = Accuracy { most_patterns: 200, ..Accuracy::default() };
+    for (loss, suffice) in [("1 %", true), ("5 %", false), ("20 %", false)] {
+        let model = calibrated(loss);
+        let expected = Simulator::new().few_patterns_suffice(&model, accuracy);
+        let keep = |_, _, _: &Outcome| {};
+        let done = Simulator::new().enumerate(&model, 1, accuracy, &mut || true, keep).unwrap();
+        assert_eq!(expected.is_ok(), suffice, "{loss} {expected:?}");
+        if let Err(expected) = expected {
+            // What is sent again comes on top.
+            let found = done.residual;
+            assert!(found > 0.5 * expected.residual, "{loss} {found} {expected:?}");
+        }
+        assert_eq!(done.residual <= 10.0 * accuracy.residual, suffice, "{loss} {done:?}");
+    }
+}
+
+#[test]
 fn what_does_not_qualify() {
     let settings = common::CALIBRATED;
     for other in [
@@ -161,6 +180,9 @@ fn what_does_not_qualify() {
     ] {
         let model = model(common::CALIBRATED_DEVICE, &other);
         let keep = |_, _, _: &Outcome| {};
-        assert_eq!(Simulator::new().enumerate(&model, 1, Accuracy::default(), keep), None);
+        assert_eq!(
+            Simulator::new().enumerate(&model, 1, Accuracy::default(), &mut || true, keep),
+            None
+        );
     }
 }

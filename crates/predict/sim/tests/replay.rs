@@ -115,8 +115,8 @@ proptest! {
 
 #[test]
 fn retransmission_that_the_log_does_not_have() {
-    let mut kept = false;
     for seed in 0..1_000 {
+        let mut kept = false;
         let keep_first = |packets: &mut Vec<LoggedPacket>| {
             let content = |packet: &LoggedPacket| packet.len > 0 && packet.fate == Fate::Lost;
             if let Some(at) = packets.iter().position(content) {

@@ -3,7 +3,7 @@
 //! holds whole processes, and the link is not to be in it.
 
 use serde::Deserialize;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use warifu_link::LinkError;
 
@@ -31,14 +31,23 @@ impl KeptAwake {
             |source| LinkError::Os { doing: "keeping processors awake".to_owned(), source };
         let program = std::env::current_exe().map_err(failed)?;
         let mut command = Command::new(program);
-        command.arg("awake").stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut kept =
-            KeptAwake { child: command.spawn().map_err(failed)?, processors: Vec::new() };
+        command.arg("awake");
+        KeptAwake::by(command).map_err(failed)
+    }
+
+    fn by(mut command: Command) -> io::Result<KeptAwake> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut kept = KeptAwake { child: command.spawn()?, processors: Vec::new() };
         let mut line = String::new();
         if let Some(stdout) = kept.child.stdout.take() {
-            BufReader::new(stdout).read_line(&mut line).map_err(failed)?;
+            BufReader::new(stdout).read_line(&mut line)?;
         }
-        match serde_json::from_str(&line).map_err(|error| failed(error.into()))? {
+        if line.is_empty() {
+            // It has said why on stderr, which is this program's.
+            let status = kept.child.wait()?;
+            return Err(io::Error::other(format!("`warifu-link awake` ended with {status}")));
+        }
+        match serde_json::from_str(&line)? {
             Event::Ready { processors } => kept.processors = processors,
             Event::NotKept { why } => eprintln!("processors are not kept awake: {why}"),
         }
@@ -55,5 +64,31 @@ impl Drop for KeptAwake {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn by(script: &str) -> io::Result<KeptAwake> {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        KeptAwake::by(command)
+    }
+
+    #[test]
+    fn program_that_fails_is_told_by_its_exit_status() {
+        let error = by("exit 3").err().unwrap().to_string();
+        assert_eq!(error, "`warifu-link awake` ended with exit status: 3");
+    }
+
+    #[test]
+    fn processors_are_those_that_it_says() {
+        let kept = by(r#"echo '{"event":"ready","processors":[0,2]}'; cat"#).unwrap();
+        assert_eq!(kept.processors(), [0, 2]);
+        let kept = by(r#"echo '{"event":"not_kept","why":"a test"}'"#).unwrap();
+        assert!(kept.processors().is_empty());
     }
 }

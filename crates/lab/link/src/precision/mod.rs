@@ -10,6 +10,10 @@ mod sections;
 use crate::cli::{Format, PrecisionOptions, Section};
 use awake::KeptAwake;
 use outcome::Outcome;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use warifu_link::netns::Namespace;
 use warifu_link::{Config, Link, LinkError};
 use warifu_model::Probability;
@@ -58,12 +62,26 @@ pub fn main(options: &PrecisionOptions) -> Result<bool, LinkError> {
         Format::Json => println!("{json}"),
     }
     if let Some(path) = &options.output {
-        std::fs::write(path, json + "\n").map_err(|source| LinkError::Os {
+        write_output(path, &(json + "\n")).map_err(|source| LinkError::Os {
             doing: format!("writing --output {}", path.display()),
             source,
         })?;
     }
     Ok(outcome.passed())
+}
+
+/// Writes a file, also in the place of an earlier one; through no link, which another user may have
+/// laid for root to write elsewhere.
+fn write_output(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).custom_flags(libc::O_NOFOLLOW);
+    let mut file = options.open(path).map_err(|error| match error.raw_os_error() {
+        Some(libc::ELOOP) => {
+            io::Error::other("this is a symbolic link, which is not followed: name the file itself")
+        }
+        _ => error,
+    })?;
+    file.write_all(text.as_bytes())
 }
 
 impl Bench {
@@ -102,4 +120,26 @@ fn clean_up_on_signals(names: [String; 2]) -> Result<(), LinkError> {
         }
     });
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_replaces_a_file_and_follows_no_link() {
+        let folder = std::env::temp_dir().join(format!("warifu-output-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let [file, link] = ["file", "link"].map(|name| folder.join(name));
+        for text in ["an earlier one", "this"] {
+            write_output(&file, text).unwrap();
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+        }
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let error = write_output(&link, "other").unwrap_err().to_string();
+        assert!(error.contains("symbolic link"), "{error}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "this");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -30,6 +30,8 @@ pub struct Check {
     pub unit: &'static str,
     /// Count of samples.
     pub n: u64,
+    /// The fewest that pass: what few are left of may be the best of them.
+    pub n_min: u64,
     /// The nominal value.
     pub expected: f64,
     /// The value found.
@@ -90,15 +92,25 @@ struct Window {
     lateness_b_to_a_us: Quantiles,
     late_fraction: f64,
     late_fraction_max: f64,
-    awake_us: f64,
+    spun_us: f64,
     run_queue_wait_us: Option<f64>,
     steal_ms: Option<f64>,
 }
 
 impl Check {
-    /// Whether the value is within its bounds.
+    /// Whether the value is within its bounds, and of samples enough.
     pub fn passed(&self) -> bool {
-        self.measured >= self.low && self.high.is_none_or(|high| self.measured <= high)
+        self.n >= self.n_min
+            && self.measured >= self.low
+            && self.high.is_none_or(|high| self.measured <= high)
+    }
+
+    fn verdict(&self) -> String {
+        if self.n < self.n_min {
+            format!("FAIL: fewer than {} samples", self.n_min)
+        } else {
+            if self.passed() { "pass" } else { "FAIL" }.to_owned()
+        }
     }
 }
 
@@ -175,15 +187,16 @@ impl Outcome {
             lateness_b_to_a_us: report.b_to_a.lateness_us,
             late_fraction: report.late_fraction,
             late_fraction_max: report.late_fraction_max,
-            awake_us: report.awake_us,
+            spun_us: report.spun_us,
             run_queue_wait_us: report.run_queue_wait_us,
             steal_ms: report.steal_ms,
         });
     }
 
-    /// Whether every check passed.
+    /// Whether every check passed, and the link accepts all windows in which something was
+    /// measured.
     pub fn passed(&self) -> bool {
-        self.checks.iter().all(Check::passed)
+        self.checks.iter().all(Check::passed) && self.windows.iter().all(|window| window.accepted)
     }
 
     /// All of it in one JSON object.
@@ -225,7 +238,7 @@ impl Outcome {
                 Some(high) => format!("{:.3} to {:.3} {}", check.low, high, check.unit),
                 None => format!(">= {:.3} {}", check.low, check.unit),
             };
-            let verdict = if check.passed() { "pass" } else { "FAIL" };
+            let verdict = check.verdict();
             writeln!(
                 text,
                 "{:<30}{:>8}{:>12.3}{:>12.3}  {bounds:<34}{verdict}",
@@ -295,22 +308,45 @@ mod tests {
         assert!(quantile(&[], 0.5).is_nan());
     }
 
+    fn check(n: u64, measured: f64, high: Option<f64>) -> Check {
+        let what = String::new();
+        Check { what, unit: "ms", n, n_min: 990, expected: 1.0, measured, low: 1.0, high }
+    }
+
     #[test]
     fn check_passes_within_bounds_only() {
-        let check = |measured, high| Check {
-            what: String::new(),
-            unit: "ms",
-            n: 1,
-            expected: 1.0,
-            measured,
-            low: 1.0,
-            high,
-        };
-        assert!(check(1.0, Some(1.1)).passed() && check(9.0, None).passed());
-        assert!(
-            !check(1.2, Some(1.1)).passed()
-                && !check(0.9, None).passed()
-                && !check(f64::NAN, Some(2.0)).passed()
-        );
+        let passed = |measured, high| check(1_000, measured, high).passed();
+        assert!(passed(1.0, Some(1.1)) && passed(9.0, None));
+        assert!(!passed(1.2, Some(1.1)) && !passed(0.9, None) && !passed(f64::NAN, Some(2.0)));
+    }
+
+    #[test]
+    fn check_of_few_samples_does_not_pass() {
+        assert!(check(990, 1.0, None).passed());
+        let few = check(5, 1.0, None);
+        assert!(!few.passed());
+        assert_eq!(few.verdict(), "FAIL: fewer than 990 samples");
+    }
+
+    #[test]
+    fn window_that_the_link_rejects_does_not_pass() {
+        for accepted in [true, false] {
+            let mut outcome = Outcome::new(1, Scheduler::default(), Vec::new());
+            outcome.check(check(1_000, 1.0, None));
+            outcome.windows.push(Window {
+                what: "loss".to_owned(),
+                accepted,
+                rejected_because: Vec::new(),
+                lateness_a_to_b_us: Quantiles::default(),
+                lateness_b_to_a_us: Quantiles::default(),
+                late_fraction: 0.0,
+                late_fraction_max: 0.01,
+                spun_us: 0.0,
+                run_queue_wait_us: None,
+                steal_ms: None,
+            });
+            assert_eq!(outcome.passed(), accepted);
+            assert_eq!(outcome.table().contains("  NO"), !accepted);
+        }
     }
 }

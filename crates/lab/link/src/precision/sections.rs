@@ -17,6 +17,9 @@ const RTT_P99_MS: f64 = 0.5;
 /// sent would wake the processor just when another falls due.
 const PROBES: u64 = 1_000;
 const PROBE_INTERVAL: Nanos = Nanos(10_700_000);
+/// The least share of them that has to come back. A receiver gives up after half a second without
+/// any.
+const PROBES_MIN: u64 = PROBES * 99 / 100;
 /// Relative error allowed to a rate.
 const RATE_ERROR: f64 = 0.03;
 /// Least TCP throughput at no delay.
@@ -42,6 +45,7 @@ pub fn rtt(bench: &mut Bench, outcome: &mut Outcome) -> Result<(), LinkError> {
                 what: format!("RTT {rtt_ms} ms, {name}"),
                 unit: "ms",
                 n: round_trips.link_ns.len() as u64,
+                n_min: PROBES_MIN,
                 expected: nominal,
                 measured: quantile(&round_trips.link_ns, q) / 1e6,
                 low: nominal,
@@ -71,6 +75,7 @@ pub fn loss(bench: &mut Bench, outcome: &mut Outcome) -> Result<(), LinkError> {
                 what: what.clone(),
                 unit: "%",
                 n: LOSS_PACKETS,
+                n_min: LOSS_PACKETS,
                 expected: probability * 100.0,
                 measured: percent((LOSS_PACKETS - arrived) as f64),
                 low: percent(low),
@@ -112,6 +117,8 @@ pub fn rate(bench: &mut Bench, outcome: &mut Outcome) -> Result<(), LinkError> {
                 what: what.clone(),
                 unit: "kbit/s",
                 n: arrivals.len() as u64,
+                // What the rate carries meanwhile, but for a tenth.
+                n_min: rate.0 * seconds / (8 * PACKET_BYTES as u64) * 9 / 10,
                 expected: nominal,
                 measured: bits * 1e6 / span.0 as f64,
                 low: nominal * (1.0 - RATE_ERROR),
@@ -138,6 +145,7 @@ pub fn throughput(bench: &mut Bench, outcome: &mut Outcome) -> Result<(), LinkEr
             what: what.clone(),
             unit: "Mbit/s",
             n: carried.counters.delivered,
+            n_min: 1,
             expected: THROUGHPUT_MIN_BPS / 1e6,
             measured: bps / 1e6,
             low: THROUGHPUT_MIN_BPS / 1e6,

@@ -114,12 +114,12 @@ impl<'a> Engine<'a> {
                 return Ok(Ended::Stopped);
             }
             let missing = wanted - self.sessions.len();
-            while self.live.len() < missing.min(AT_ONCE as usize) {
+            while self.live.len() + ended.len() < missing.min(AT_ONCE as usize) {
                 let connection = self.prepare(begun, true)?;
                 self.begin(connection, &mut ended)?;
                 begun += 1;
             }
-            self.turn(TICK, &mut ended)?;
+            self.turn(&mut ended)?;
             for connection in ended.drain(..) {
                 match (connection.outcome.error.as_ref(), connection.session()) {
                     (None, Some(session)) => {
@@ -155,7 +155,7 @@ impl<'a> Engine<'a> {
                 self.live.clear();
                 return Ok(Ended::Stopped);
             }
-            self.turn(TICK, &mut ended)?;
+            self.turn(&mut ended)?;
         }
         self.live.clear();
         Ok(Ended::Done)
@@ -199,14 +199,16 @@ impl<'a> Engine<'a> {
             if schedule.may_begin(now, self.live.is_empty())
                 && let Some(mut connection) = ready.take()
             {
-                connection.outcome.late_ns = self.totals.note_late(now - schedule.due());
+                // Not `now`: preparing may have taken until after it was due.
+                let late = Instant::now() - schedule.due();
+                connection.outcome.late_ns = self.totals.note_late(late);
                 self.begin(connection, &mut ended)?;
                 schedule.begun();
             }
             if let Some(at) = schedule.wake_at(ready.is_some()) {
                 self.alarm.set(at).map_err(system("timerfd_settime"))?;
             }
-            self.turn(TICK, &mut ended)?;
+            self.turn(&mut ended)?;
             for connection in ended.drain(..) {
                 let trial = connection.outcome.trial;
                 self.report(connection, output)?;
@@ -221,9 +223,11 @@ impl<'a> Engine<'a> {
         Ok(Ended::Done)
     }
 
-    /// Waits for sockets once, and serves those that are ready.
-    fn turn(&mut self, wait: Duration, ended: &mut Vec<Connection>) -> Result<(), Error> {
+    /// Waits for sockets once, and serves those that are ready. Connections that have ended do not
+    /// wait for others.
+    fn turn(&mut self, ended: &mut Vec<Connection>) -> Result<(), Error> {
         let mut events = Events::with_capacity(256);
+        let wait = if ended.is_empty() { TICK } else { Duration::ZERO };
         match self.poll.poll(&mut events, Some(wait)) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),

@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use warifu_model::{Case, Catalog, Operation, ProfileKind, Study, every_choice};
+use warifu_model::{Case, Catalog, Mark, Operation, ProfileKind, Study, every_choice};
+use warifu_sim::Outcome;
 
 /// The shipped kernels, key stores and links, a device `constant` that takes `time` for each
 /// operation (twice when cold) and none in its interface, and a key store `constant` whose
@@ -97,4 +98,21 @@ pub fn whatever(operation: Operation) -> String {
         0 => String::new(),
         _ => format!("when = {{ {} }}\n", choices.join(", ")),
     }
+}
+
+/// When the first response is there, ns; later than all where the connection failed.
+pub fn time_ns(outcome: &Outcome) -> u64 {
+    let connection = &outcome.connections[0];
+    if connection.failed { u64::MAX } else { connection.marks[Mark::FirstResponse as usize] }
+}
+
+/// The smallest of ascending times, ns, that a share of all weights does not exceed.
+pub fn quantile(atoms: &[(u64, f64)], share: f64) -> u64 {
+    let all: f64 = atoms.iter().map(|(_, weight)| weight).sum();
+    let mut below = 0.0;
+    let reached = |&&(_, weight): &&(u64, f64)| {
+        below += weight;
+        below >= share * all
+    };
+    atoms.iter().find(reached).map_or(u64::MAX, |&(time, _)| time)
 }
