@@ -198,8 +198,8 @@ def test_a_cell_whose_connections_waited_for_each_other_is_not_judged(
     assert case.not_judged == (
         ""
         if judged
-        else "the server was busy for 6.0 % of the time, 5 % are allowed: connections waited for "
-        "each other"
+        else "the server was busy for 6.0 % of the time, 5.5 % are allowed: connections waited "
+        "for each other"
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from warifu.results import Results
-from warifu.results.parts import SERVER_BUSY_MAX, SERVER_BUSY_TOLERANCE, rejected_parts
+from warifu.results.parts import SERVER_BUSY_ALLOWED, rejected_parts
 
 #: Why a case that calibrated its prediction is not judged.
 CALIBRATED_ON = "was calibrated on this cell"
@@ -79,10 +79,10 @@ def why_disturbed(case: Mapping[str, object], found: Conditions) -> str:
     busy = found.server_busy_with_others
     # Before its samples a participant of DDS discovers the others, which keeps it busy.
     paced = case.get("protocol") != "dds"
-    if paced and busy is not None and busy > SERVER_BUSY_MAX + SERVER_BUSY_TOLERANCE:
+    if paced and busy is not None and busy > SERVER_BUSY_ALLOWED:
         return (
-            f"the server was busy for {busy * 100:.1f} % of the time, {SERVER_BUSY_MAX * 100:.0f} "
-            "% are allowed: connections waited for each other"
+            f"the server was busy for {busy * 100:.1f} % of the time, "
+            f"{SERVER_BUSY_ALLOWED * 100:.1f} % are allowed: connections waited for each other"
         )
     return ""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from warifu.compare.stats import Interval
-from warifu.results.parts import LEAST_PARTS, OTHERS_MAX
+from warifu.results.parts import LEAST_PARTS, OTHERS_MAX, SERVER_BUSY_ALLOWED
 
 _MS = 1e6
 
@@ -152,15 +152,18 @@ RULE = (
     "that is off by twice the gate fails in 95 %. Else it is not judged, and the table has the "
     "trials that would. The 95 % interval of predicted minus measured then passes inside the gate "
     "and fails wholly outside; undecided is a difference near the gate. What fewer trials show to "
-    "be wholly outside fails as well, where parts give the errors. Errors come from how the parts "
-    f"of a measurement differ, where there are {LEAST_PARTS} or more. Where cells that calibrated "
-    "the prediction were measured between the judged ones, P50 and the mean without loss, and "
-    "times that were replayed, are judged at the machine's speed: what these cells' computing took "
-    "in that part, of what was predicted, times the judged cell's predicted computing. A case that "
-    "calibrated the prediction is not judged, nor is one beside which other work took more than "
-    f"{_percent(OTHERS_MAX)} of the processors in any part, or whose server was so busy that "
-    "connections waited for each other. A quantile that failed connections reach in both halves "
-    "has no value, and is not judged."
+    "be wholly outside fails as well: shares of connections and the means of strata always, all "
+    "else where parts give the errors. Errors come from how the parts of a measurement differ, "
+    f"where there are {LEAST_PARTS} or more. Where cells that calibrated the prediction were "
+    "measured between the judged ones, P50, the mean and replayed times of cells without loss are "
+    "judged at the machine's speed: what these cells' computing took in that part, of what was "
+    "predicted, times the judged cell's predicted computing. A case that calibrated the prediction "
+    f"is not judged, nor is one beside which other work took more than {_percent(OTHERS_MAX)} of "
+    "the processors in any part, whose server was busy for more than "
+    f"{_percent(SERVER_BUSY_ALLOWED)} of the time, so that connections waited for each other, or "
+    "which the exact tier predicted. A quantile that failed connections reach in both halves has "
+    "no value, and is not judged. Null models stand beside, without a verdict: one of them has the "
+    "prediction's own computing, and may come as near in a median without loss."
 )
 
 

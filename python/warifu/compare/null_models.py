@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """What a prediction without a simulator would say, and by how much ours is nearer.
 
-Two such models: k round trips, and k round trips with the mean computing of both ends. A prediction
-that does not beat them is worth no simulator.
+Two such models: k round trips, and k round trips with the mean computing of both ends. They stand
+beside the gates without a verdict: the second one has our own computing, so that without loss its
+median may be as near as ours. What it cannot say is what losses, queues and spreads do.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import datetime
 import json
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,6 +21,7 @@ from warifu.lab.drivers import driver_of, why_not_measurable
 from warifu.lab.errors import LabError, ResultsMixed, RunRejected
 from warifu.lab.pace import PART_OVERHEAD_S, Pace
 from warifu.lab.store import Part, Store
+from warifu.results import parts as measured_parts
 
 MAX_ATTEMPTS = 5
 """How often a part is begun before it is put off, and then again before its cell is given up."""
@@ -134,6 +135,20 @@ def measure(
         raise
     run.end()
     return run.summary
+
+
+def noise(parts: Sequence[measured_parts.Part]) -> list[str]:
+    """A remark if other work took much of the processors beside parts, of those that tell."""
+    taken = [part.others for part in parts if part.others is not None]
+    loud = [one for one in taken if one > quiet.OTHERS_MAX]
+    if not loud:
+        return []
+    remark = (
+        f"other work took up to {max(loud):.0%} of the processors in {len(loud)} of {len(parts)} "
+        f"parts, {quiet.OTHERS_MAX:.0%} are allowed of what is judged: times without network "
+        "delay are too long; measure on a quieter machine"
+    )
+    return [remark]
 
 
 class _Run:
@@ -296,18 +311,10 @@ class _Run:
 
     def _noise(self) -> list[str]:
         """A remark if other work took much of the processors."""
-        cells = self._manifest["cells"].values()
-        shares = [part["processor_shares"] for cell in cells for part in cell["parts"]]
-        loud = [one for one in shares if one["others"] + one["stolen"] > quiet.OTHERS_MAX]
-        if not loud:
-            return []
-        worst = max(one["others"] + one["stolen"] for one in loud)
-        remark = (
-            f"other work took up to {worst:.0%} of the processors in {len(loud)} of "
-            f"{len(shares)} parts, {quiet.OTHERS_MAX:.0%} are allowed of what is judged: times "
-            "without network delay are too long; measure on a quieter machine"
+        of_cells = (
+            measured_parts.parts_of(self._manifest, case_id) for case_id in self._manifest["cells"]
         )
-        return [remark]
+        return noise([part for of_cell in of_cells for part in of_cell])
 
     def _one_part(self, bench: Bench, part: Part, stop: Callable[[], bool]) -> bool:
         """Measures a part, again if it is rejected; False if it was stopped.

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warifu.lab import awake
+from warifu.results import parts
 
-OTHERS_MAX = 0.05
+OTHERS_MAX = parts.OTHERS_MAX
 """Share of all processors' time that other programs and the hypervisor may take during a run that
 is to be judged. On two processors it is a tenth of one: a step in ten that meets the other work
 takes up to twice its time."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from warifu.lab.case import Cell
 from warifu.lab.trials import SPREAD
-from warifu.results.parts import LEAST_PACED, SERVER_BUSY_MAX, SERVER_BUSY_TOLERANCE
+from warifu.results.parts import LEAST_PACED, SERVER_BUSY_ALLOWED
 
 CALM_RATE = 25.0
 """Connections a second at most where no packet is lost."""
@@ -116,12 +116,12 @@ class Rates:
         sessions are taken from."""
         few = trials < PILOT_TRIALS
         fixed = self._fixed is not None
-        if few or fixed or not _is_paced(cell) or busy <= SERVER_BUSY_MAX + SERVER_BUSY_TOLERANCE:
+        if few or fixed or not _is_paced(cell) or busy <= SERVER_BUSY_ALLOWED:
             return None
         longer = cell.case.pattern.pause is not None
         return (
-            f"the server was busy for {busy:.1%} of the time, {SERVER_BUSY_MAX:.1%} are allowed: "
-            f"{'choose a longer pattern.pause' if longer else 'slower next time'}"
+            f"the server was busy for {busy:.1%} of the time, {SERVER_BUSY_ALLOWED:.1%} are "
+            f"allowed: {'choose a longer pattern.pause' if longer else 'slower next time'}"
         )
 
 

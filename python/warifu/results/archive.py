@@ -8,9 +8,10 @@ are kept by part and stratum (`warifu.results.kept_trials`), since gates need bo
 
 `restore` makes a results folder of it again, whose manifests warn that it was restored. From it the
 tables of metrics (each half's), of the comparison and of the requirements are computed again, each
-time within 0.5 us of what it was. The inputs of the prediction, the link's reports on itself,
-timelines, packet logs and what was replayed are not kept, nor is the text of profiles: `run.json`
-has the SHA-256 of each profile and the worst lateness of the link.
+time within 0.5 us of what it was. What was replayed is kept in a file beside it
+(`warifu.results.replay_archive`). The inputs of the prediction, the link's reports on itself,
+timelines and packet logs are not kept, nor is the text of profiles: `run.json` has the SHA-256 of
+each profile and the worst lateness of the link.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: What a part says that a newer lab allows others to take, if it does not say so itself: a share of
-#: all processors.
+#: What others may take beside a part that is to be judged, a share of all processors; a part may
+#: say otherwise.
 OTHERS_MAX = 0.05
 #: Fewer parts say nothing of how parts differ: none are cut for that, and trials then count as
 #: independent.
@@ -27,6 +27,8 @@ LEAST_PARTS = 5
 SERVER_BUSY_MAX = 0.05
 #: Beyond the bound a part is accepted still, since pauses vary by chance and processors in speed.
 SERVER_BUSY_TOLERANCE = 0.005
+#: Above this a part is rejected, and a case not judged.
+SERVER_BUSY_ALLOWED = SERVER_BUSY_MAX + SERVER_BUSY_TOLERANCE
 #: In fewer trials most of what the server did is what came before them, such as the connections
 #: that sessions are taken from.
 LEAST_PACED = 60

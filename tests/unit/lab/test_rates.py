@@ -82,7 +82,7 @@ def test_a_part_too_fast_is_rejected_and_then_slower() -> None:
     busy = rates.busy(2 * MS * 1_000, 1_000, rate, 26.0, alone=False)
     reason = found.why_too_fast(LOSSY, busy, 100)
     assert reason is not None
-    assert "8.0%" in reason
+    assert "8.0% of the time, 5.5% are allowed" in reason
     rejection = RunRejected([reason], {})
     assert rejection.causes == {Cause.SERVER}
     assert not any(cause.is_busyness for cause in rejection.causes)
