@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from support.needs import SKIP_NOTHING
@@ -26,6 +27,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Calibration's own tests run on the build that all tests share; what they write says so.
 os.environ[build.VARIABLE] = "1"
+
+# A busy machine is slow, which is no fault of what is tested.
+hypothesis.settings.register_profile("warifu", deadline=None)
+hypothesis.settings.load_profile("warifu")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

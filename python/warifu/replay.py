@@ -10,6 +10,7 @@ comparing judges them.
 from __future__ import annotations
 
 import bisect
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,6 +110,13 @@ def _study(predicted: Results) -> _core.Study:
             "`warifu predict` again"
         )
     study = manifest["study"]
+    for one in manifest["profiles"]:
+        if hashlib.sha256(str(one["text"]).encode()).hexdigest() != one.get("sha256"):
+            raise ResultsError(
+                f"{predicted.path}/manifest.json: the text of the {one['kind']} profile "
+                f"{one['name']} is not what was predicted with (its SHA-256 differs): run "
+                "`warifu predict` again"
+            )
     profiles = [
         (one["kind"], one["name"], one["text"], one["name"]) for one in manifest["profiles"]
     ]
@@ -229,15 +237,25 @@ def _connections(measured: Results, case_id: str, begins: list[int]) -> _Connect
 def _sizes(
     study: _core.Study, index: int, logged: _Logged, trials: list[int]
 ) -> list[list[tuple[int, int]]]:
-    """The length of every message that varies, as the client told it."""
+    """The length of every message that varies, as the client told it.
+
+    Raises ReplayRefused for one that the message of the trace cannot have.
+    """
     varying = _core.varying_messages(study, index)
     sizes = []
     for trial in trials:
         found = []
-        for number, client, name, before, _, _ in varying:
+        for number, client, name, before, least, most in varying:
             messages = logged.messages.get((trial, _UP if client else _DOWN), [])
             lengths = [length for other, length in messages if other == name]
-            if before < len(lengths):
-                found.append((number, lengths[before]))
+            if before >= len(lengths):
+                continue
+            if not least <= lengths[before] <= most:
+                raise ReplayRefused(
+                    f"the {name} of trial {trial} had {lengths[before]:,} B, and in the trace of "
+                    f"this prediction it has {least:,} to {most:,} B: they are not the same "
+                    "exchange"
+                )
+            found.append((number, lengths[before]))
         sizes.append(found)
     return sizes

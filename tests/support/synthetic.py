@@ -173,8 +173,9 @@ class Half:
             "half": self.half,
             "run_id": run_id,
             "seed": 7,
-            "started": "2026-11-21T05:00:00Z",
-            "finished": "2026-11-21T05:04:00Z",
+            # What is predicted is there before it is measured.
+            "started": f"2026-11-21T0{5 if self.half == 'predicted' else 6}:00:00Z",
+            "finished": f"2026-11-21T0{5 if self.half == 'predicted' else 6}:04:00Z",
             "complete": True,
             "commit": "0123456789abcdef",
             "dirty": False,

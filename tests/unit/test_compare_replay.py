@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from warifu.compare.join import compare_folder
 from warifu.compare.replay import replayed
 from warifu.compare.rows import Row
 from warifu.report.accuracy_details import conditions_table
-from warifu.results import ResultsDamaged, ResultsError
+from warifu.results import Results, ResultsDamaged, ResultsError
 from warifu.results.replay import ReplayOfCase, read_replay, write_replay
 
 LOSSY = Cell(loss=0.02)
@@ -139,7 +140,11 @@ def folder_with_replay(
     tmp_path: Path, case: dict[str, Any] | None = None, **changes: object
 ) -> Path:
     folder = study(tmp_path, [LOSSY], n=2_000)
+    measured = Results.open(folder / "measured").trials(LOSSY.case_id)
     of = pairs(2_000, np.random.default_rng(7))
+    off = of.replayed_ns - of.measured_ns
+    of = replace(of, measured_ns=measured.values, replayed_ns=measured.values + off)
+    of = replace(of, part=np.zeros_like(of.part) if measured.part is None else measured.part)
     write_replay(folder, "run-predicted-1", "run-measured-2", {LOSSY.case_id: of})
     value = json.loads((folder / "replay.json").read_text())
     value["cases"][LOSSY.case_id] |= case or {}
@@ -237,3 +242,43 @@ def test_other_acknowledgements_survive_their_file_and_make_nothing_divergent(
     assert np.array_equal(again["c"].other_acknowledgements, np.arange(50) % 3 == 0)
     assert again["d"].other_acknowledgements is None
     assert replayed("https.establishment", again["c"], 0.02).divergent == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda ns: ns[:-1], "1999 connections of part 0, of which 2000 were measured"),
+        (lambda ns: [*ns[:-1], ns[-1] + 50_000_000], "a connection of part 0 with"),
+        (lambda _: [], "0 connections of part 0, of which 2000 were measured"),
+    ],
+    ids=["one fewer", "another time", "none"],
+)
+def test_a_replay_of_other_connections_is_refused(
+    tmp_path: Path, change: Callable[[list[int]], list[int]], said: str
+) -> None:
+    folder = folder_with_replay(tmp_path)
+    value = json.loads((folder / "replay.json").read_text())
+    of = value["cases"][LOSSY.case_id]
+    changed = change(of["measured_ns"])
+    value["cases"][LOSSY.case_id] = {
+        name: entries[: len(changed)] for name, entries in of.items()
+    } | {"measured_ns": changed}
+    (folder / "replay.json").write_text(json.dumps(value))
+    with pytest.raises(ResultsError, match=said):
+        compare_folder(folder)
+
+
+def test_times_as_an_archive_rounds_them_are_the_same(tmp_path: Path) -> None:
+    folder = folder_with_replay(tmp_path)
+    value = json.loads((folder / "replay.json").read_text())
+    of = value["cases"][LOSSY.case_id]
+    of["measured_ns"] = [round(ns / 1_000) * 1_000 for ns in of["measured_ns"]]
+    (folder / "replay.json").write_text(json.dumps(value))
+    assert compare_folder(folder).cases[0].replayed == 2_000
+
+
+def test_few_pairs_beyond_p95_do_not_decide_it() -> None:
+    """Of 30 connections one and a half are beyond it: their jackknife says nothing of its error."""
+    for seed in range(20):
+        row = by_statistic(pairs(30, np.random.default_rng(seed))).get("replayed: p95")
+        assert row is None or (row.verdict is None and (row.trials_needed or 0) >= 200)

@@ -30,6 +30,14 @@ def test_a_prediction_that_was_changed_under_its_name_is_not(tmp_path: Path) -> 
     assert not compare_folder(tmp_path).registered
 
 
+def test_a_prediction_that_ended_after_the_measurement_was_begun_is_not(tmp_path: Path) -> None:
+    late = Half("predicted", [FREE], 2_000, seed=1).write(tmp_path)
+    change_manifest(late, finished="2099-01-01T00:00:00Z")
+    known = registered(late)
+    Half("measured", [FREE], 400, seed=2, manifest={"registered": known}).write(tmp_path)
+    assert not compare_folder(tmp_path).registered
+
+
 def test_another_prediction_is_not(tmp_path: Path) -> None:
     folder(tmp_path)
     change_manifest(tmp_path / "predicted", run_id="another")

@@ -49,7 +49,17 @@ def compare(given: Path) -> Comparison:
     with screen.progress("comparing") as report:
         comparison = compare_folder(folder, report, replayed=replayed)
     save(comparison, study_folder(folder))
+    _warn_of_evidence(folder, comparison)
     return comparison
+
+
+def _warn_of_evidence(folder: Path, comparison: Comparison) -> None:
+    """Says where a verdict is by less than there might be."""
+    if not comparison.registered:
+        screen.warn(
+            "the prediction is not the one that was there before the measurement was begun: it may "
+            "have been made with what was seen (`warifu predict`, then `warifu measure`)"
+        )
 
 
 def _replay(folder: Path) -> bool:
@@ -62,15 +72,18 @@ def _replay(folder: Path) -> bool:
     from warifu import replay
     from warifu.results import Results, ResultsError
     from warifu.results import halves as both
+    from warifu.results.packets import refuse_other_packets
 
     try:
         for half in both(folder):
             if half is None:
                 return True
-            Results.open(half)
+            results = Results.open(half)
     except ResultsError:
         # Comparing says what is wrong with it.
         return True
+    # The last is the measured one. Also where nothing is to be replayed: what was is of these.
+    refuse_other_packets(results.path, results.manifest)
     if replay.is_current(folder):
         return True
     try:

@@ -31,7 +31,7 @@ from warifu.compare.rows import (
 from warifu.compare.speed import AT_ITS_SPEED, MachineSpeed, computing_ns, speed_for
 from warifu.results import Distribution, Floats, Results
 from warifu.results.parts import LEAST_PARTS
-from warifu.results.replay import ReplayOfCase
+from warifu.results.replay import ReplayOfCase, refuse_other_times
 from warifu.results.trials import Trials
 
 BYTES = ("bytes.client_sent", "bytes.server_sent")
@@ -87,10 +87,13 @@ def compare_case(
             rows += more
             missing += [why] if why else []
     pairs = None
+    if replay is not None:
+        trials = measured.trials(case_id)
+        refuse_other_times(measured.path.parent, case_id, replay, trials.values, trials.part)
     if replay is not None and gates:
         longer = None if at is None else at.longer_ns(replay.part)
         pairs = replayed(whole, replay, computing_share, longer)
-    if pairs is not None:
+    if pairs is not None and pairs.connections:
         rows += pairs.rows
     elif gates:
         missing.append("nothing was replayed")

@@ -18,7 +18,7 @@ from warifu.compare import jumps
 from warifu.compare.blocks import Blocks, quantile
 from warifu.compare.gates import REPLAY_MEAN, REPLAY_P50, REPLAY_P95, REPLAY_SEQUENCES
 from warifu.compare.power import Error, student, trials_that_decide
-from warifu.compare.rows import Row, judged, share_error, tells
+from warifu.compare.rows import Row, judged, share_error, tells, trials_that_tell
 from warifu.compare.speed import AT_ITS_SPEED
 from warifu.compare.stats import Interval, share_interval
 from warifu.results import Distribution, Floats, duration
@@ -123,8 +123,11 @@ def _p95_row(metric: str, ours: Floats, measured: Floats, blocks: Blocks) -> Row
         gate=REPLAY_P95.text(),
     )  # fmt: skip
     needed = trials_that_decide(error.needs, width, ours.size)
-    may_fail = blocks.are_parts and tells(0.95, ours.size)
-    return judged(row, width, error.needs, needed, may_fail=may_fail)
+    if not tells(0.95, ours.size):
+        # So few are beyond it that the jackknife says nothing of its error.
+        least = trials_that_tell(0.95)
+        return judged(row, width, math.inf, max(needed or 0, least), may_fail=False)
+    return judged(row, width, error.needs, needed, may_fail=blocks.are_parts)
 
 
 def _paired_share_row(

@@ -285,6 +285,11 @@ def tells(p: float, n: float) -> bool:
     return (1.0 - p) * n >= LEAST_BEYOND
 
 
+def trials_that_tell(p: float) -> int:
+    """The fewest trials for which that holds."""
+    return math.ceil(LEAST_BEYOND / (1.0 - p) - 1e-9)
+
+
 def _spread_error(ours: Distribution, p: float, n: float, rng: np.random.Generator) -> Error:
     """That of the distance of ``n`` draws of the prediction, from the joint law of two ranks."""
     if ours.exact and n == ours.independent:

@@ -94,19 +94,38 @@ def parts_with_packets(path: Path, manifest: dict[str, Any], case_id: str) -> It
         said = part.get("packets")
         if said is None:
             continue
-        of = {
-            "run_id": manifest["run_id"],
-            "case_id": case_id,
-            "first_trial": part["first_trial"],
-            "trials": part["trials"],
-        }
+        of = _of(manifest, case_id, part)
         tables = {kind: _read(path, manifest, said[kind]["file"], kind, of) for kind in COLUMNS}
         yield PartPackets(int(part["first_trial"]), int(part["trials"]), **tables)
+
+
+def refuse_other_packets(path: Path, manifest: dict[str, Any]) -> None:
+    """Raises ResultsDamaged, with one line, for packets that are not as they were written, or are of
+    another run or part, without reading what is in them."""
+    for case_id, cell in (manifest.get("cells") or {}).items():
+        for part in cell.get("parts") or []:
+            if (said := part.get("packets")) is not None:
+                for kind in COLUMNS:
+                    _sealed(path, manifest, said[kind]["file"], _of(manifest, case_id, part))
+
+
+def _of(manifest: dict[str, Any], case_id: str, part: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "run_id": manifest["run_id"],
+        "case_id": case_id,
+        "first_trial": part["first_trial"],
+        "trials": part["trials"],
+    }
 
 
 def _read(
     path: Path, manifest: dict[str, Any], name: str, kind: str, of: dict[str, Any]
 ) -> pl.DataFrame:
+    return _table(path / name, _sealed(path, manifest, name, of), kind)
+
+
+def _sealed(path: Path, manifest: dict[str, Any], name: str, of: dict[str, Any]) -> bytes:
+    """The bytes of a file that is as it was written."""
     file = path / name
     refuse_elsewhere(path, file)
     sealed = (manifest.get("files") or {}).get(name)
@@ -120,7 +139,7 @@ def _read(
     _refuse_other_run(file, content, of)
     if hashlib.sha256(content).hexdigest() != sealed["sha256"]:
         raise damaged(file, "was changed after it was written (its SHA-256 differs)")
-    return _table(file, content, kind)
+    return content
 
 
 def _refuse_other_run(file: Path, content: bytes, of: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,11 @@ def version_words(commit: str | None, dirty: bool | None) -> str:
 
 def was_before(predicted: Path, measured: Mapping[str, Any]) -> bool:
     """Whether the prediction at a folder is the one that was there, byte for byte, before the
-    measurement of a manifest was begun."""
+    measurement of a manifest was begun, and was finished by then."""
     found, now = measured.get("registered"), registered(predicted)
-    return isinstance(found, dict) and now is not None and _names(found) == _names(now)
+    if not isinstance(found, dict) or now is None or _names(found) != _names(now):
+        return False
+    return _is_in_order(now.get("finished"), measured.get("started"))
 
 
 def sealed_anew(predicted: Path, measured: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -52,6 +55,14 @@ def sealed_anew(predicted: Path, measured: Mapping[str, Any]) -> dict[str, Any] 
     if not isinstance(found, dict) or now is None or found.get("run_id") != now["run_id"]:
         return None
     return {**found, _SEAL: now[_SEAL]}
+
+
+def _is_in_order(first: object, then: object) -> bool:
+    """Whether two times of manifests, RFC 3339, follow one another; manifests have seconds."""
+    try:
+        return datetime.fromisoformat(str(first)) <= datetime.fromisoformat(str(then))
+    except (TypeError, ValueError):
+        return False
 
 
 def _names(of: Mapping[str, Any]) -> tuple[object, object]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,8 @@ _LISTS = ("trials", "part", "replayed_ns", "measured_ns", "same_sequence", "dive
 _ACKNOWLEDGEMENTS = "other_acknowledgements"
 #: Thirty years: no connection takes longer.
 _MOST = 10**18
+#: How far apart a time and the archived one may be, ns: each is rounded.
+_ARCHIVED_NS = 1_000.0
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def read_replay(folder: Path, predicted_run: str, measured_run: str) -> Mapping[
             pass
         case _:
             raise _not_usable(file, "has no version, predicted_run, measured_run or cases")
-    if version != VERSION:
+    if type(version) is bool or version != VERSION:
         raise _not_usable(file, f"version is {clipped(str(version))}: expected {VERSION}")
     if (predicted, measured) != (predicted_run, measured_run):
         of, here = (
@@ -99,6 +101,34 @@ def refuse_other_parts(
             key = f"cases.{clipped(printable(case_id))}.part"
             what = f"{key} has part {last}, and the case was measured in {count} parts, from 0 on"
             raise _not_usable(folder / FILE_NAME, what)
+
+
+def refuse_other_times(
+    folder: Path,
+    case_id: str,
+    replay: ReplayOfCase,
+    measured_ns: Floats,
+    part: NDArray[np.int64] | None,
+) -> None:
+    """Raises ResultsDamaged where a replay's connections are not those that were measured and got
+    their response, one for one: in each part with the same times, to a microsecond, which is what
+    an archive keeps of them. ``part`` is None where it is not known."""
+    got = np.isfinite(measured_ns)
+    if part is None:
+        part = np.zeros(measured_ns.size, dtype=np.int64)
+        replay = replace(replay, part=np.zeros(replay.part.size, dtype=np.int64))
+    where = f"{folder / FILE_NAME}: cases.{clipped(printable(case_id))}"
+    for one in np.union1d(part[got], replay.part):
+        theirs = np.sort(measured_ns[got & (part == one)])
+        ours = np.sort(replay.measured_ns[replay.part == one])
+        if theirs.size != ours.size:
+            what = f"{ours.size} connections of part {one}, of which {theirs.size} were measured"
+        elif theirs.size and np.abs(theirs - ours).max() > _ARCHIVED_NS:
+            at = int(np.abs(theirs - ours).argmax())
+            what = f"a connection of part {one} with {ours[at]:,.0f} ns, measured {theirs[at]:,.0f}"
+        else:
+            continue
+        raise ResultsDamaged(f"{where} has {what}: remove it and run `warifu compare` again")
 
 
 def write_replay(
@@ -139,6 +169,9 @@ def _case(file: Path, value: object, key: str) -> ReplayOfCase:
         name: _numbers(file, value[name], f"{key}.{name}", nullable=name == "replayed_ns")
         for name in _LISTS[:4]
     }
+    for name in ("trials", "part"):
+        if (numbers[name] % 1 != 0).any():
+            raise _not_usable(file, f"{key}.{name} has numbers that are not whole")
     flags = {name: _flags(file, value[name], f"{key}.{name}") for name in _LISTS[4:]}
     others = None
     if acknowledgements is not None:
