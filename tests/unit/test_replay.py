@@ -5,16 +5,17 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-from support.synthetic import Cell, Half
+from support.synthetic import Cell, Half, change_manifest
 from support.synthetic import study as made_up
-from warifu import replay
+from warifu import _core, replay
 from warifu.cli import verdicts
-from warifu.results import Results, packets
+from warifu.results import Results, ResultsError, packets
 from warifu.results.replay import ReplayOfCase, write_replay
 
 LOSSY = Cell(loss=0.02)
@@ -99,3 +100,31 @@ def test_an_older_replay_is_not_used_where_the_predictor_changed(
     (case,) = verdicts.compare(folder).cases
     assert "nothing was replayed" in case.missing
     assert "until then nothing is replayed" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("length", [39, 73, 2**32 - 1])
+def test_a_message_of_a_length_that_the_trace_cannot_have_is_refused(
+    monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    varying = [(4, True, "CertificateVerify", 0, 40, 72)]
+    monkeypatch.setattr(_core, "varying_messages", lambda *_: varying)
+    of_trials = {
+        (trial, 0): [("Certificate", 9_000), ("CertificateVerify", of)]
+        for trial, of in ((0, 70), (7, length))
+    }
+    logged = replay._Logged(pl.DataFrame(), of_trials, [0])
+    study: Any = None
+    assert replay._sizes(study, 0, logged, [0]) == [[(4, 70)]]
+    with pytest.raises(replay.ReplayRefused) as refused:
+        replay._sizes(study, 0, logged, [0, 7])
+    said = str(refused.value)
+    assert f"the CertificateVerify of trial 7 had {length:,} B" in said
+    assert "it has 40 to 72 B" in said
+
+
+def test_a_profile_whose_text_is_not_what_was_predicted_with_is_refused(tmp_path: Path) -> None:
+    half = Half("predicted", [LOSSY], 20, seed=1).write(tmp_path)
+    changed = {"kind": "device", "name": "d", "text": "name = 1", "sha256": "0" * 64}
+    change_manifest(half, profiles=[changed], commit=None)
+    with pytest.raises(ResultsError, match="the device profile d is not what was predicted with"):
+        replay._study(Results.open(half))

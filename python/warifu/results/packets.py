@@ -100,8 +100,8 @@ def parts_with_packets(path: Path, manifest: dict[str, Any], case_id: str) -> It
 
 
 def refuse_other_packets(path: Path, manifest: dict[str, Any]) -> None:
-    """Raises ResultsDamaged, with one line, for packets that are not as they were written, or are of
-    another run or part, without reading what is in them."""
+    """Raises ResultsDamaged, with one line, for packets that are not as they were written, or are
+    of another run or part, without reading what is in them."""
     for case_id, cell in (manifest.get("cells") or {}).items():
         for part in cell.get("parts") or []:
             if (said := part.get("packets")) is not None:
