@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Many trials as few weighted rows, so that a sweep's results stay small.
 
+use std::ops::Range;
+
 use warifu_model::{Metric, Stage};
 
 use crate::rows::{Row, Rows};
@@ -20,8 +22,13 @@ const JUDGED: [f64; 4] = [0.50, 0.90, 0.95, 0.99];
 pub(crate) const FINE: f64 = 3.0;
 
 /// A part of the range of a group of trials wider than this fraction of its smallest value is
-/// not averaged away: a lost packet's timer leaves gaps that a mean must not land in.
+/// not averaged away: a lost packet's timer leaves gaps that a mean must not land in, since the
+/// share of trials within a deadline there would be off by the group's.
 const GAP_FRACTION: f64 = 1.0 / 512.0;
+
+/// A gap is more than half of its group's range, or more than this fraction of it and four times
+/// the mean distance of its trials: the widest one of draws without gaps is smaller.
+const GAP_OF_RANGE: f64 = 1.0 / 16.0;
 
 impl Rows {
     /// Adds the distribution of one metric over many trials as at most `2 * groups + 21` weighted
@@ -30,7 +37,8 @@ impl Rows {
     /// Up to `groups` different values are stored exactly. Beyond, neighbours are averaged: a
     /// group's share of the trials is small at both ends and larger in the middle (the scale
     /// function k1 of Dunning and Ertl, arXiv:1902.04023), and smallest around the 50th, 90th, 95th
-    /// and 99th percentile, to which half of the groups go. The mean is exact, and so are the least
+    /// and 99th percentile, to which half of the groups go. They end at gaps as well, at `groups` of
+    /// them at most. The mean is exact, and so are the least
     /// and the largest value and the 50th, 90th, 95th, 99th and 99.9th percentile (the smallest
     /// value that so many trials do not exceed), which have a row of their own. `failed` trials
     /// gave no value: they count as later than all.
@@ -112,17 +120,47 @@ fn for_each_atom(sorted: &[u64], failed: usize, groups: usize, mut push: impl Fn
         return;
     }
     let mut start = 0;
-    for end in cuts(sorted.len(), failed, groups) {
-        let group = &sorted[start..end];
-        match widest_gap(group) {
-            Some(at) => {
-                push_mean(&group[..at], &mut push);
-                push_mean(&group[at..], &mut push);
-            }
-            None => push_mean(group, &mut push),
+    let cuts = cuts(sorted.len(), failed, groups);
+    let cuts = with_gaps(&cuts, sorted, groups, |group| group.len() as f64);
+    for end in cuts {
+        push_mean(&sorted[start..end], &mut push);
+        start = end;
+    }
+}
+
+/// The same ends of groups of sorted values, and the gaps within groups that move most of what has
+/// a `weight`, `most` of them.
+pub(crate) fn with_gaps(
+    cuts: &[usize],
+    sorted: &[u64],
+    most: usize,
+    weight: impl Fn(Range<usize>) -> f64,
+) -> Vec<usize> {
+    let mut gaps: Vec<(f64, usize)> = Vec::new();
+    let mut start = 0;
+    for &end in cuts {
+        let (first, last) = (sorted[start], sorted[end - 1]);
+        let range = (last - first) as f64;
+        // Most groups are narrow.
+        if range > first as f64 * GAP_FRACTION {
+            let of_group = weight(start..end);
+            let least = range * (GAP_OF_RANGE + 4.0 / (end - start) as f64).min(0.5);
+            let pairs = sorted[start..end].windows(2).zip(start + 1..);
+            gaps.extend(pairs.filter_map(|(pair, at)| {
+                let gap = (pair[1] - pair[0]) as f64;
+                (gap > least).then_some((gap * of_group, at))
+            }));
         }
         start = end;
     }
+    if gaps.len() > most {
+        // Equal ones in their order, so that the same values give the same groups.
+        gaps.select_nth_unstable_by(most, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        gaps.truncate(most);
+    }
+    let mut cuts: Vec<usize> = cuts.iter().copied().chain(gaps.iter().map(|gap| gap.1)).collect();
+    cuts.sort_unstable();
+    cuts
 }
 
 /// Where the groups of `count` trials end, in ascending order; the pinned ones are alone. Beyond
@@ -174,18 +212,6 @@ fn different(sorted: &[u64], limit: usize) -> usize {
     sorted.chunk_by(|a, b| a == b).take(limit + 1).count()
 }
 
-/// The index after the widest gap, if that gap is most of the group's range and not negligible.
-pub(crate) fn widest_gap(group: &[u64]) -> Option<usize> {
-    let (first, last) = (*group.first()?, *group.last()?);
-    let range = last - first;
-    if (range as f64) <= first as f64 * GAP_FRACTION {
-        return None;
-    }
-    let (index, gap) =
-        group.windows(2).map(|pair| pair[1] - pair[0]).enumerate().max_by_key(|&(_, gap)| gap)?;
-    (gap > range / 2).then_some(index + 1)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -213,6 +239,28 @@ mod tests {
         let repaired = (0..100).map(|trial| 444_000_000 + trial * 1_000);
         for (value, _) in atoms(&quick.chain(repaired).collect::<Vec<_>>(), 16) {
             assert!(!(185_000_000.0..444_000_000.0).contains(&value), "{value}");
+        }
+    }
+
+    /// Several timers' edges may lie within one group of the tail. Shares of trials within a deadline
+    /// between them are what they were.
+    #[test]
+    fn gaps_left_by_several_timers() {
+        let clusters = [(184, 190_000), (444, 5_000), (1_210, 2_500), (1_480, 1_400), (2_220, 800)];
+        let cluster = |&(ms, trials): &(u64, u64)| {
+            (0..trials).map(move |trial| ms * 1_000_000 + trial * 30_000_000 / trials)
+        };
+        let mut values: Vec<u64> = clusters.iter().flat_map(cluster).collect();
+        values.extend((0..300).map(|trial| 3_000_000_000 + trial * 20_000_000));
+        let all = values.len() as f64;
+        let atoms = atoms(&values, 128);
+        let mut below = 0.0;
+        for (ms, trials) in clusters {
+            below += trials as f64;
+            let deadline = (ms + 60) as f64 * 1e6;
+            let within: f64 =
+                atoms.iter().filter(|atom| atom.0 <= deadline).map(|atom| atom.1).sum();
+            assert!((within - below).abs() / all < 1e-9, "{ms} ms: {within} of {below}");
         }
     }
 

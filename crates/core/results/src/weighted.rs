@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An exact distribution as few rows, whose weights are probabilities.
 
+use std::ops::Range;
+
 use warifu_model::{Metric, Stage};
 
-use crate::distribution::{BAND_ENDS, FINE, PINNED, fractions, widest_gap};
+use crate::distribution::{BAND_ENDS, FINE, PINNED, fractions, with_gaps};
 use crate::rows::{Row, Rows};
 
 impl Rows {
@@ -102,14 +104,9 @@ fn cuts(atoms: &[(u64, f64)], failed: f64, groups: usize) -> Vec<usize> {
     cuts.push(atoms.len());
     cuts.sort_unstable();
     cuts.dedup();
-    let starts = [0].into_iter().chain(cuts.clone());
-    let gaps = starts.zip(cuts.clone()).filter_map(|(start, end)| {
-        let values: Vec<u64> = atoms[start..end].iter().map(|&(value, _)| value).collect();
-        widest_gap(&values).map(|at| start + at)
-    });
-    cuts.extend(gaps.collect::<Vec<_>>());
-    cuts.sort_unstable();
-    cuts
+    let values: Vec<u64> = atoms.iter().map(|atom| atom.0).collect();
+    let weight = |group: Range<usize>| atoms[group].iter().map(|atom| atom.1).sum();
+    with_gaps(&cuts, &values, groups, weight)
 }
 
 /// Groups are fine within some standard errors of a percentile from so many trials.
