@@ -228,11 +228,11 @@ class Results:
     def trials(self, case_id: str, metric: str | None = None) -> Trials:
         """The single trials of a case, by the whole time or another; each with its part."""
         frame = self.rows(case_id).filter(pl.col("stage").is_null())
-        return trials_of(frame, metric or self.whole(case_id), parts_of(self.manifest, case_id))
+        return trials_of(frame, metric or self.whole(case_id), self.parts(case_id))
 
     def parts(self, case_id: str) -> list[Part]:
         """The parts that a case was measured in; none where that is not known."""
-        return parts_of(self.manifest, case_id)
+        return parts_of(self.manifest, case_id, self.path)
 
     def has_boards(self, case_id: str | None = None) -> bool:
         """Whether the boards of a case, or of any, differ."""
