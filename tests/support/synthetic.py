@@ -186,6 +186,7 @@ class Half:
             "cases": [case_used(cell.case_id, cell.canonical) for cell in self.cells],
             "require": [["https.establishment", "p99", "<", 5e9, "https.establishment.p99 < 5 s"]],
             **self.manifest,
+            "cells": _recorded(self.manifest.get("cells", {})),
             "study": study | self.manifest.get("study", {}),
         }
         write_manifest(path, manifest)
@@ -244,6 +245,16 @@ class Half:
             pl.lit(None, pl.UInt64).alias("until_ns"),
             pl.lit(1, pl.UInt64).alias("seed"),
         )
+
+
+def _recorded(cells: dict[str, Any]) -> dict[str, Any]:
+    """Cells whose parts say that nothing was in the way, but for what they say themselves."""
+    quiet = {"processor_shares": {"others": 0.0, "stolen": 0.0}, "others_max": 0.05}
+    quiet |= {"busy": {"client": 0.01, "server": 0.01}}
+    return {
+        case_id: {**cell, "parts": [{**quiet, **part} for part in cell.get("parts") or []]}
+        for case_id, cell in cells.items()
+    }
 
 
 def _shares(count: int) -> list[float]:

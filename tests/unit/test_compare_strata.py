@@ -236,7 +236,7 @@ def test_conditions_of_a_cell(tmp_path: Path) -> None:
     change_manifest(path, rejections=[{"case_id": FREE.case_id, "reasons": []}, {"case_id": "x"}])
     comparison = compare_folder(tmp_path)
     (row,) = conditions_table(comparison).cells
-    assert row[1:7] == ["10", "1", "1", "1.25", "4.0 %", "-"]
+    assert row[1:7] == ["10", "1", "1", "1.25", "4.0 %", "0.0 %"]
 
 
 def test_two_sittings_of_a_cell_widen_the_gate_of_the_spread(tmp_path: Path) -> None:

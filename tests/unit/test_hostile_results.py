@@ -418,7 +418,8 @@ def rich(folder: Path) -> dict[str, dict[str, Any]]:
     both = {"cases": cases, "figures": TWO_VALUES, "vary": [["link.rtt", ["1 ms", "2 ms"]]]}
     both |= {"machine": {"kernel": "6.18.0", "tcp": {"tcp_sack": "1"}}, "warnings": ["late"]}
     both |= {"study": {"overrides": [["link.rtt", "1 ms"]], "file": "x.toml"}, "trials": 50}
-    part = {"route": {"initcwnd": 10}, "processor_shares": {"others": 0.1, "stolen": 0.0}}
+    part: dict[str, Any] = {"first_trial": 0, "trials": 50, "route": {"initcwnd": 10}}
+    part |= {"processor_shares": {"others": 0.1, "stolen": 0.0}}
     measured = {"link_reports": {CELLS[0].case_id: [window]}, "skipped": {"a": "b"}}
     measured |= {"cells": {CELLS[0].case_id: {"trials": 50, "parts": [part]}}, "rejections": [{}]}
     Half("predicted", CELLS, 50, seed=1, manifest=both).write(folder)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
+
 from support.synthetic import Cell, Half, change_manifest
 from warifu.compare.join import compare_folder
 from warifu.results import archive
@@ -40,6 +42,8 @@ def test_a_prediction_that_ended_after_the_measurement_was_begun_is_not(tmp_path
 
 def test_another_prediction_is_not(tmp_path: Path) -> None:
     folder(tmp_path)
+    part = next((tmp_path / "predicted").glob("observations/*.parquet"))
+    pl.read_parquet(part).with_columns(run_id=pl.lit("another")).write_parquet(part)
     change_manifest(tmp_path / "predicted", run_id="another")
     assert not compare_folder(tmp_path).registered
 

@@ -15,6 +15,7 @@ from warifu.results import ResultsDamaged
 from warifu.results.replay import ReplayOfCase
 from warifu.results.replay_archive import name_of, packed, unpacked
 
+RUNS = ("predicted-1", "measured-2")
 CONNECTIONS = st.lists(
     st.tuples(
         st.integers(0, 3),
@@ -65,8 +66,8 @@ def test_what_is_restored_is_what_was_archived(
 ) -> None:
     file = tmp_path_factory.mktemp("replay") / "x.replay.parquet"
     cases = {"one": replay(a), "other": replay(b)}
-    file.write_bytes(packed(cases))
-    found = unpacked(file)
+    file.write_bytes(packed(cases, RUNS))
+    found = unpacked(file, RUNS)
     assert found.keys() == cases.keys()
     for case_id, one in cases.items():
         assert rows_of(found[case_id]) == rows_of(one)
@@ -75,10 +76,10 @@ def test_what_is_restored_is_what_was_archived(
 def test_a_file_that_was_cut(tmp_path: Path) -> None:
     file = name_of(tmp_path / "x.parquet")
     assert file.name == "x.replay.parquet"
-    content = packed({"one": replay([(0, 1_000, 2_000, True, False)])})
+    content = packed({"one": replay([(0, 1_000, 2_000, True, False)])}, RUNS)
     file.write_bytes(content[:-9])
     with pytest.raises(ResultsDamaged, match="take it from where it was committed"):
-        unpacked(file)
+        unpacked(file, RUNS)
 
 
 def test_acknowledgements_that_differ_are_kept_where_they_are_known(tmp_path: Path) -> None:
@@ -89,8 +90,8 @@ def test_acknowledgements_that_differ_are_kept_where_they_are_known(tmp_path: Pa
         (1, 5_000, 7_000, True, False),
     ]
     cases = {"known": replay(rows, [True, False, False]), "not": replay(rows)}
-    file.write_bytes(packed(cases))
-    found = unpacked(file)
+    file.write_bytes(packed(cases, RUNS))
+    found = unpacked(file, RUNS)
     assert found["not"].other_acknowledgements is None
     of = found["known"]
     assert of.other_acknowledgements is not None
@@ -101,22 +102,22 @@ def test_acknowledgements_that_differ_are_kept_where_they_are_known(tmp_path: Pa
 def test_an_archive_from_before_acknowledgements_were_kept(tmp_path: Path) -> None:
     file = tmp_path / "x.replay.parquet"
     known = {"one": replay([(0, 1_000, 2_000, True, False)], [True])}
-    file.write_bytes(packed(known))
+    file.write_bytes(packed(known, RUNS))
     older = pl.read_parquet(file).drop("other_acknowledgements")
     older.write_parquet(file)
-    (of,) = unpacked(file).values()
+    (of,) = unpacked(file, RUNS).values()
     assert of.other_acknowledgements is None
     # Without them the file is as it was.
-    file.write_bytes(packed({"one": replay([(0, 1_000, 2_000, True, False)])}))
+    file.write_bytes(packed({"one": replay([(0, 1_000, 2_000, True, False)])}, RUNS))
     assert pl.read_parquet(file).equals(older)
 
 
 def test_an_archive_that_has_acknowledgements_of_some_connections(tmp_path: Path) -> None:
     file = tmp_path / "x.replay.parquet"
     one = replay([(0, 1_000, 2_000, True, False), (0, 3_000, 4_000, True, False)], [True, True])
-    file.write_bytes(packed({"one": one}))
+    file.write_bytes(packed({"one": one}, RUNS))
     first = pl.int_range(pl.len()) == 0
     others = pl.when(first).then(pl.col("other_acknowledgements"))
     pl.read_parquet(file).with_columns(others.alias("other_acknowledgements")).write_parquet(file)
     with pytest.raises(ResultsDamaged, match="lacks values"):
-        unpacked(file)
+        unpacked(file, RUNS)

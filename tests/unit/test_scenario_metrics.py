@@ -152,6 +152,9 @@ def test_end_of_a_long_response_is_compared_without_a_gate(tmp_path: Path) -> No
     for half in ("predicted", "measured"):
         manifest = json.loads(MANIFEST) | {"half": half, "run_id": half}
         _core.predict(study, tmp_path / half, json.dumps(manifest))
+    for part in (tmp_path / "measured").glob("observations/*.parquet"):
+        pl.read_parquet(part).with_columns(method=pl.lit("emulated")).write_parquet(part)
+    change_manifest(tmp_path / "measured", files={}, trials=None)
     halves = [Results.open(tmp_path / half) for half in ("predicted", "measured")]
     (case_id,) = halves[0].cases
     found = compare_case(halves[0], halves[1], case_id)

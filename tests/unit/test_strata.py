@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support.paths import ROOT
 from warifu import _core, study
-from warifu.results import Results
+from warifu.results import Results, ResultsDamaged
+from warifu.results.strata import read_strata
 
 STUDY = """
 name = "strata"
@@ -81,3 +84,33 @@ def test_null_models_of_mutual_tls(predicted: Path) -> None:
             both = null["round_trips"] * null["rtt_ns"] + null["computing_ns"]
             mean = results.distribution(case_id, case["metric"]).mean()
             assert both == pytest.approx(mean, rel=0.002)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"trials": 0}, "trials is 0: expected 1 or more"),
+        ({"trials": 1e308}, "trials is 1e\\+308: expected a number from 0"),
+        ({"trials": 30}, "strata have 50 of 30 trials"),
+        ({"strata": [{"count": 51}]}, "strata have 51 of 50 trials"),
+        ({"strata": [{"count": 30}, {"count": 21, "syn_timeouts": 1}]}, "have 51 of 50 trials"),
+        ({"strata": [{"variance_ns2": 1e40}]}, "variance_ns2 is 1e\\+40: expected a number"),
+    ],
+)
+def test_strata_of_other_connections(tmp_path: Path, change: dict[str, Any], words: str) -> None:
+    stratum = {"syn_timeouts": 0, "retransmissions": 0, "count": 50, "mean_ns": 9}
+    stratum |= {"variance_ns2": 1}
+    models = {"round_trips": 3, "rtt_ns": 5, "computing_ns": 7}
+    case: dict[str, Any] = {
+        "metric": "https.establishment",
+        "null_models": models,
+        "trials": 50,
+        "strata": [{}],
+    }
+    case |= change
+    case["strata"] = [stratum | one for one in case["strata"]]
+    content = json.dumps({"version": 1, "cases": {"x": case}}).encode()
+    (tmp_path / "strata.json").write_bytes(content)
+    sealed = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
+    with pytest.raises(ResultsDamaged, match=words):
+        read_strata(tmp_path, {"files": {"strata.json": sealed}})

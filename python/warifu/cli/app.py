@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -236,6 +237,13 @@ def measure(
     from warifu import lab, lock
     from warifu.cli import halves, verdicts
 
+    for option, value in (
+        ("--connections-per-second", per_second),
+        ("--others-max", others_max),
+    ):
+        # A range lets "nan" pass, and "inf" where it has no end.
+        if value is not None and not math.isfinite(value):
+            raise typer.BadParameter(f"{option} {value}: expected a number")
     loaded = choices.load(stand_in=False)
     place = halves.folder_of(loaded, out)
     with lock.held(place, "measure"):

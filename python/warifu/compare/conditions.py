@@ -40,6 +40,8 @@ class Conditions:
     server_busy_with_others: float | None = None
     #: By how much the latest trial of any part began after its time, ns.
     start_late_ns: float | None = None
+    #: Parts of which it is not on record what others took or how busy the server was.
+    unrecorded: int = 0
 
 
 def conditions(measured: Results, case_id: str) -> Conditions:
@@ -55,6 +57,7 @@ def conditions(measured: Results, case_id: str) -> Conditions:
         server_busy=_most(part.server_busy for part in parts),
         server_busy_with_others=_most(part.server_busy for part in parts if part.is_paced),
         start_late_ns=_most(part.start_late_ns for part in parts),
+        unrecorded=sum(not part.is_recorded for part in parts),
     )
 
 
@@ -83,6 +86,11 @@ def why_disturbed(case: Mapping[str, object], found: Conditions) -> str:
         return (
             f"the server was busy for {busy * 100:.1f} % of the time, "
             f"{SERVER_BUSY_ALLOWED * 100:.1f} % are allowed: connections waited for each other"
+        )
+    if found.unrecorded:
+        return (
+            f"of {found.unrecorded} of its {found.parts} parts it is not on record what other work "
+            "took and how busy the server was: measure it again"
         )
     return ""
 

@@ -228,7 +228,7 @@ class _Run:
         self.summary.run_id = base["run_id"]
         unfinished = [parts for key, parts in self._parts.items() if not self._is_finished(key)]
         order = seeds.interleave(self._study.seed, unfinished)
-        self.to_do = [part for part in order if not self._store.has_part(part)]
+        self.to_do = [part for part in order if not self._has_part(part)]
         self._store.write_manifest(self._manifest)
         self._say_what_stands()
         # All parts there, but not put together: the run was cut between the two.
@@ -312,7 +312,8 @@ class _Run:
     def _noise(self) -> list[str]:
         """A remark if other work took much of the processors."""
         of_cells = (
-            measured_parts.parts_of(self._manifest, case_id) for case_id in self._manifest["cells"]
+            measured_parts.parts_of(self._manifest, case_id, self._store.folder)
+            for case_id in self._manifest["cells"]
         )
         return noise([part for of_cell in of_cells for part in of_cell])
 
@@ -363,7 +364,7 @@ class _Run:
 
     def _finish_if_whole(self, case_id: str) -> None:
         parts = self._parts[case_id]
-        if self._is_finished(case_id) or not all(map(self._store.has_part, parts)):
+        if self._is_finished(case_id) or not all(map(self._has_part, parts)):
             return
         files = self._manifest["files"]
         earlier = [name for name in files if self._store.is_of(name, case_id)]
@@ -385,6 +386,10 @@ class _Run:
         self._manifest["cells"][case_id] = {"trials": self._trials, "parts": records}
         self._store.write_manifest(self._manifest)
         self._store.drop_parts(case_id)
+
+    def _has_part(self, part: Part) -> bool:
+        columns = driver_of(self._cases[part.case_id]).columns
+        return self._store.has_part(part, self._manifest["run_id"], columns)
 
     def _is_finished(self, case_id: str) -> bool:
         cell = self._manifest["cells"].get(case_id)

@@ -14,6 +14,7 @@ import contextlib
 import errno
 import hashlib
 import json
+import math
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -37,6 +38,9 @@ from warifu.printable import printable
 from warifu.results.manifest import PACKETS
 
 T = TypeVar("T")
+
+_MOST = 1 << 63
+"""What no count of ns or bytes reaches (`warifu.results.values`)."""
 
 PACKET_FILES = {"packets": ".parquet", "messages": ".messages.parquet"}
 """What is kept of a part's packets, and how the names of its files end."""
@@ -108,9 +112,10 @@ class Store:
         """Writes it atomically, after checking it."""
         self._guarded(lambda: _core.write_manifest(self.folder, json.dumps(manifest)))
 
-    def has_part(self, part: Part) -> bool:
-        """Whether the part was measured before, with the same seed."""
-        return self._part(part) is not None
+    def has_part(self, part: Part, run_id: str, columns: Mapping[str, str]) -> bool:
+        """Whether the part was measured before, by the same run with the same seed; `columns` has
+        the trials' column of each metric."""
+        return self._part(part, run_id, columns) is not None
 
     def write_part(
         self,
@@ -126,7 +131,7 @@ class Store:
         self._guarded(lambda: path.parent.mkdir(parents=True, exist_ok=True))
         if kept is not None:
             record = {**record, "packets": self._write_packets(part, kept, run_id)}
-        value = {"seed": part.seed, "record": record, "trials": trials.columns}
+        value = {"seed": part.seed, "run_id": run_id, "record": record, "trials": trials.columns}
         self._write(path, json.dumps(value) + "\n")
 
     def has_case(self, case_id: str) -> bool:
@@ -151,9 +156,9 @@ class Store:
         records: list[dict[str, Any]] = []
         files: dict[str, dict[str, Any]] = {}
         for part in parts:
-            value = self._part(part)
+            value = self._part(part, run_id, columns)
             if value is None:
-                raise LabError(f"{self._part_path(part)}: is gone: measure again")
+                raise LabError(f"{self._part_path(part)}: is gone or damaged: measure again")
             _append_rows(rows, part, Trials(value["trials"]), columns)
             records.append(value["record"])
             files |= self._put_packets(part, value["record"])
@@ -188,16 +193,20 @@ class Store:
     def _part_path(self, part: Part) -> Path:
         return self.folder / "parts" / part.case_id / part.file_name
 
-    def _part(self, part: Part) -> dict[str, Any] | None:
+    def _part(self, part: Part, run_id: str, columns: Mapping[str, str]) -> dict[str, Any] | None:
         """What was kept of a part; None where there is nothing that can be used."""
         try:
             value = json.loads(read_text(self._part_path(part), RESULTS_BYTES))
         except (FileRefused, OSError, RecursionError, ValueError):
             return None
-        if not isinstance(value, dict) or value.get("seed") != part.seed:
+        # Parts of a version that kept no run's name are of the manifest beside them.
+        if not isinstance(value, dict) or value.get("run_id", run_id) != run_id:
             return None
-        whole = all(isinstance(value.get(key), dict) for key in ("record", "trials"))
-        return value if whole and self._packets_are_there(part, value["record"]) else None
+        record: Any = value.get("record")
+        whole = value.get("seed") == part.seed and _is_record(record, part)
+        if not whole or not _are_trials(value.get("trials"), part, columns):
+            return None
+        return value if self._packets_are_there(part, record, run_id) else None
 
     def _write_packets(self, part: Part, kept: packets.Kept, run_id: str) -> dict[str, Any]:
         """Keeps them beside the part; what its record says of them."""
@@ -219,15 +228,21 @@ class Store:
             }
         return said
 
-    def _packets_are_there(self, part: Part, record: dict[str, Any]) -> bool:
+    def _packets_are_there(self, part: Part, record: dict[str, Any], run_id: str) -> bool:
         """Whether what a part's record says of its packets is beside it, by the length: this is
         asked for every part again and again."""
         # Parts of a version that kept none have none.
         said = record.get("packets")
+        if said is None:
+            return True
+        if not isinstance(said, dict) or said.get("run_id", run_id) != run_id:
+            return False
+        folder = self._part_path(part).parent
         try:
-            return said is None or all(
-                (self._part_path(part).parent / part.packet_file(kind)).stat().st_size
-                == said[kind]["bytes"]
+            return all(
+                said[kind]["file"] == f"{PACKETS}/{part.packet_file(kind)}"
+                and isinstance(said[kind]["sha256"], str)
+                and (folder / part.packet_file(kind)).stat().st_size == said[kind]["bytes"]
                 for kind in PACKET_FILES
             )
         except (KeyError, OSError, TypeError):
@@ -279,6 +294,39 @@ class Store:
             raise LabError(f"{where}: {error.strerror or error}: {hint}") from error
         except _core.WarifuError as error:
             raise LabError(str(error)) from error
+
+
+def _is_record(record: object, part: Part) -> bool:
+    """Whether it is what a manifest says of a part, and of this one."""
+    if not isinstance(record, dict):
+        return False
+    of = {"first_trial": part.first_trial, "trials": part.trials, "seed": part.seed}
+    shares = record.get("processor_shares")
+    return (
+        all(record.get(key) == value for key, value in of.items())
+        and isinstance(shares, dict)
+        and all(_is_number(shares.get(key)) for key in ("others", "stolen"))
+        and all(isinstance(record.get(key), dict) for key in ("busy", "link"))
+        and all(_is_number(record.get(key)) for key in ("others_max", "sitting"))
+    )
+
+
+def _are_trials(trials: object, part: Part, columns: Mapping[str, str]) -> bool:
+    """Whether every column is there, with an entry for each trial of a part: a trial that lacks one
+    would be lost without a word."""
+    if not isinstance(trials, dict) or not trials.keys() >= {"failed", *columns.values()}:
+        return False
+    if any(not isinstance(one, list) or len(one) != part.trials for one in trials.values()):
+        return False
+    return all(type(one) is bool for one in trials["failed"]) and all(
+        one is None or (_is_number(one) and 0 <= one < _MOST)
+        for name in columns.values()
+        for one in trials[name]
+    )
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float) and math.isfinite(float(str(value)))
 
 
 def _seal(content: bytes) -> dict[str, Any]:

@@ -27,7 +27,8 @@ from typing import Any
 import polars as pl
 
 import warifu._core as _core
-from warifu.files import FileRefused, read_bytes, refuse_to_replace, replacing
+from warifu.files import FileRefused, read_bytes, read_text, refuse_to_replace, replacing
+from warifu.printable import clipped
 from warifu.results import kept_trials, replay_archive
 from warifu.results.folder import Results, Setting
 from warifu.results.manifest import (
@@ -149,7 +150,8 @@ def _archive_replay(folder: Path, target: Path, halves: dict[str, Results]) -> d
         if not found:
             beside.unlink(missing_ok=True)
             return {"replay": None}
-        content = replay_archive.packed(found)
+        runs = (halves[PREDICTED].run_id, halves[MEASURED].run_id)
+        content = replay_archive.packed(found, runs)
         if len(content) > replay_archive.MOST_BYTES:
             raise ResultsError(
                 f"{beside}: would have {len(content):,} bytes: expected at most "
@@ -177,13 +179,15 @@ def restore(source: Path, folder: Path) -> None:
         raise ResultsError(f"{folder}: exists already: name a new folder")
     try:
         content = read_bytes(source, MOST_BYTES)
+        beside = _replay_beside(source, content)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(
             dir=folder.parent, prefix=f".{folder.name}.", suffix=".partial"
         ) as partial:
             whole = Path(partial) / folder.name
-            _restore(source.name, content, whole)
-            _restore_replay(replay_archive.name_of(source), whole)
+            _restore_halves(source, content, whole)
+            if beside is not None:
+                _restore_replay(beside, whole)
             whole.rename(folder)
     except FileRefused as error:
         raise ResultsError(str(error)) from None
@@ -192,6 +196,11 @@ def restore(source: Path, folder: Path) -> None:
         raise ResultsError(
             f"{where}: cannot be read or written: {error.strerror or error}: choose another place"
         ) from None
+
+
+def _restore_halves(source: Path, content: bytes, folder: Path) -> None:
+    try:
+        _restore(source.name, content, folder)
     except _core.StorageError:
         # Not the archive's fault: it must not be called damaged.
         raise
@@ -203,6 +212,45 @@ def restore(source: Path, folder: Path) -> None:
         ) from None
 
 
+def _replay_beside(source: Path, content: bytes) -> Path | None:
+    """The replay beside an archive, if there is one.
+
+    Raises ResultsDamaged where both are not what `run.json` beside them says, if that is there.
+    """
+    run_file, beside = source.with_suffix(".run.json"), replay_archive.name_of(source)
+    is_there = beside.exists() or beside.is_symlink()
+    try:
+        run = json.loads(read_text(run_file, MOST_BYTES))
+        expected: dict[Path, str | None] = {source: run["sha256"]}
+        found: dict[Path, str | None] = {source: hashlib.sha256(content).hexdigest()}
+        if "replay" in run:
+            expected[beside] = None if run["replay"] is None else run["replay"]["sha256"]
+            found[beside] = None
+    except FileNotFoundError:
+        return beside if is_there else None
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        raise _other_run(run_file, "does not say what archive it is of") from None
+    if beside in found and is_there:
+        try:
+            of_replay = read_bytes(beside, replay_archive.MOST_BYTES)
+        except (FileRefused, OSError) as refused:
+            what = refused.strerror if isinstance(refused, OSError) else str(refused)
+            raise _other_run(beside, f"cannot be read ({what})") from None
+        found[beside] = hashlib.sha256(of_replay).hexdigest()
+    for file, wanted in expected.items():
+        if found[file] == wanted:
+            continue
+        if found[file] is None:
+            raise _other_run(file, f"is missing, and {run_file.name} names it")
+        said = "names no replay" if wanted is None else "has another SHA-256 of it"
+        raise _other_run(file, f"is not of the run that {run_file.name} is of, which {said}")
+    return beside if is_there else None
+
+
+def _other_run(file: Path, what: str) -> ResultsDamaged:
+    return ResultsDamaged(f"{file}: {what}: take it from where it was committed")
+
+
 def _restore(name: str, content: bytes, folder: Path) -> None:
     kept = pl.read_parquet_metadata(io.BytesIO(content))
     sha256 = hashlib.sha256(content).hexdigest()
@@ -210,7 +258,7 @@ def _restore(name: str, content: bytes, folder: Path) -> None:
     rows = steps.with_columns(pl.col("ticks", "trial").cum_sum().over(_GROUP))
     value = pl.when(pl.col("unit") == "ns").then(pl.col("ticks").cast(pl.Float64) * _TICK_NS)
     rows = rows.with_columns(value.otherwise(pl.col("ticks") / _TICKS_OF_ONE).alias("value"))
-    rows = kept_trials.each(rows)
+    rows = kept_trials.each(rows, MOST_ROWS)
     for half in (PREDICTED, MEASURED):
         about = json.loads(kept[half])
         manifest = about["manifest"]
@@ -227,13 +275,33 @@ def _restore(name: str, content: bytes, folder: Path) -> None:
         if half == MEASURED and (sealed_again := sealed_anew(folder / PREDICTED, manifest)):
             manifest["registered"] = sealed_again
         _core.write_manifest(folder / half, json.dumps(manifest))
-        Results.open(folder / half)
+        _read_all(Results.open(folder / half))
+
+
+def _read_all(half: Results) -> None:
+    """Raises ResultsDamaged for what was restored and cannot be read, before anybody sees it."""
+    try:
+        for case_id in half.cases:
+            half.rows(case_id)
+            half.strata(case_id)
+    except ResultsDamaged as error:
+        # Neither where it was put together, nor how to make it again.
+        what = str(error).removeprefix(f"{half.path}/").rpartition(": ")[0]
+        raise ValueError(f"its {half.half} half: {what}") from None
 
 
 def _restore_replay(source: Path, folder: Path) -> None:
-    if source.is_file():
-        predicted, measured = (Results.open(folder / half).run_id for half in (PREDICTED, MEASURED))
-        write_replay(folder, predicted, measured, replay_archive.unpacked(source))
+    halves = {half: Results.open(folder / half) for half in (PREDICTED, MEASURED)}
+    runs = (halves[PREDICTED].run_id, halves[MEASURED].run_id)
+    cases = replay_archive.unpacked(source, runs)
+    measured = halves[MEASURED]
+    for case_id, one in cases.items():
+        known = case_id in measured.cases
+        if not known or not replay_archive.is_of(one, measured.trials(case_id)):
+            what = f"the times of case {clipped(case_id)} are not those of the archive beside it"
+            raise _other_run(source, f"is of another run: {what}")
+    write_replay(folder, *runs, cases)
+    read_replay(folder, *runs)
 
 
 def _write(file: Path, content: bytes) -> dict[str, Any]:
@@ -259,7 +327,12 @@ def _read(content: bytes) -> pl.DataFrame:
     rows = int(found.select(pl.len()).collect().item())
     if rows > MOST_ROWS:
         raise ValueError(f"it has {rows:,} rows, and {MOST_ROWS:,} are the most that is read")
-    return found.collect()
+    read = found.collect()
+    if not read["weight"].is_between(0.0, float(MOST_ROWS)).fill_null(value=False).all():
+        raise ValueError("it has a weight that counts no trials")
+    if set(read["half"]) - {PREDICTED, MEASURED}:
+        raise ValueError("it has rows of neither half")
+    return read
 
 
 def _restored(source: str, sha256: str) -> str:

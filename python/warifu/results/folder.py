@@ -36,6 +36,7 @@ from warifu.results.manifest import (
 from warifu.results.parts import Part, parts_of
 from warifu.results.strata import StrataOfCase, read_strata
 from warifu.results.trials import Trials, trials_of
+from warifu.results.values import check_numbers, check_settings, check_values
 from warifu.results.version_1 import POLARS_TYPES, upgraded
 
 FAILED = "connection.failed"
@@ -160,22 +161,8 @@ class Results:
 
     def _read_part(self, part: Path) -> dict[str, pl.DataFrame]:
         """The observations of every case in a file."""
-        rows = _read(
-            self.path,
-            self.manifest,
-            [part],
-            lambda rows: rows.filter(pl.col("from_ns").is_null()).select(
-                pl.col("case_id", "metric", "stage", "method", "evidence", "unit", "run_id").cast(
-                    pl.String
-                ),
-                "connection",
-                "trial",
-                "value",
-                "weight",
-                "exact",
-            ),
-        )
-        _check_values(rows, part)
+        rows = _read(self.path, self.manifest, [part], _without_timelines)
+        check_values(rows, part, self.manifest, self.concurrent)
         cases = rows.partition_by("case_id", include_key=False, as_dict=True)
         return {str(key[0]): of for key, of in cases.items()}
 
@@ -241,11 +228,11 @@ class Results:
     def trials(self, case_id: str, metric: str | None = None) -> Trials:
         """The single trials of a case, by the whole time or another; each with its part."""
         frame = self.rows(case_id).filter(pl.col("stage").is_null())
-        return trials_of(frame, metric or self.whole(case_id), parts_of(self.manifest, case_id))
+        return trials_of(frame, metric or self.whole(case_id), self.parts(case_id))
 
     def parts(self, case_id: str) -> list[Part]:
         """The parts that a case was measured in; none where that is not known."""
-        return parts_of(self.manifest, case_id)
+        return parts_of(self.manifest, case_id, self.path)
 
     def has_boards(self, case_id: str | None = None) -> bool:
         """Whether the boards of a case, or of any, differ."""
@@ -397,20 +384,18 @@ def each_part(path: Path, names: tuple[str, ...]) -> Iterator[pl.DataFrame]:
     """
     manifest = read_manifest(path)
     for part in _parts(path):
-        yield _read(
+        rows = _read(
             path,
             manifest,
             [part],
-            lambda rows: (
-                rows.filter(pl.col("metric").cast(pl.String).is_in(names))
-                .filter(pl.col("stage").is_null(), pl.col("from_ns").is_null())
-                .select(
-                    pl.col("case_id", "metric", "method", "evidence").cast(pl.String),
-                    "value",
-                    "weight",
+            lambda rows: _without_timelines(
+                rows.filter(
+                    pl.col("metric").cast(pl.String).is_in(names), pl.col("stage").is_null()
                 )
             ),
         )
+        check_numbers(rows, part)
+        yield rows.select("case_id", "metric", "method", "evidence", "value", "weight")
 
 
 def weakest(evidence: list[str]) -> str:
@@ -546,6 +531,20 @@ def _read(
         raise damaged(_culprit(parts), f"cannot be read ({first})") from None
 
 
+def _without_timelines(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """The observations among rows, without settings."""
+    return rows.filter(pl.col("from_ns").is_null()).select(
+        pl.col("case_id", "metric", "stage", "method", "evidence", "unit", "run_id").cast(
+            pl.String
+        ),
+        "connection",
+        "trial",
+        "value",
+        "weight",
+        "exact",
+    )
+
+
 def _check_columns(found: Mapping[str, pl.DataType], part: Path) -> None:
     """Raises ResultsDamaged for columns that are not those of observations."""
     for name in [*_READ, *(name for name in _SETTINGS if name in found)]:
@@ -574,13 +573,6 @@ def _widened(found: Mapping[str, pl.DataType]) -> list[pl.Expr]:
         for name, kind in found.items()
         if name in _TYPES and _is_narrower(kind, _TYPES[name])
     ]
-
-
-def _check_values(rows: pl.DataFrame, part: Path) -> None:
-    """Raises ResultsDamaged for values that are no numbers, and weights that weigh nothing."""
-    numbers = pl.col("value").is_finite() & pl.col("weight").is_finite() & (pl.col("weight") >= 0)
-    if not rows.select(numbers.fill_null(value=False).all()).item():
-        raise damaged(part, "holds a value or a weight that is no number")
 
 
 def _culprit(parts: list[Path]) -> Path:
@@ -618,6 +610,7 @@ def _cases(
         rows = _read(path, manifest, [part], _settings)
         if rows.height > _MOST_SETTINGS:
             raise damaged(part, f"has settings of more than {_MOST_SETTINGS:,} cases")
+        check_settings(rows, part)
         for row in rows.to_dicts():
             case_id = str(row.pop("case_id"))
             # A run of one program has no protocol; without one a half has no metrics.

@@ -37,8 +37,11 @@ def apart(
     return rows.filter(~pl.col("metric").is_in(names)), pl.concat([times, *runs])
 
 
-def each(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of an archive, with a row for each trial of a run of counts."""
+def each(rows: pl.DataFrame, most: int) -> pl.DataFrame:
+    """Rows of an archive, with a row for each trial of a run of counts.
+
+    Raises ValueError where there would be more than ``most`` of those.
+    """
     names = [*_COUNTS, *(one for one in _failures())]
     in_runs = (
         pl.col("metric").is_in(names) & (pl.col("weight") > 1) & (pl.col("half") == "measured")
@@ -46,6 +49,8 @@ def each(rows: pl.DataFrame) -> pl.DataFrame:
     runs = rows.filter(in_runs & pl.col("stage").is_null())
     if runs.is_empty():
         return rows
+    if (trials := float(runs["weight"].sum())) > most:
+        raise ValueError(f"it has {trials:,.0f} trials, and {most:,} are the most that is read")
     counts = runs["weight"].to_numpy().astype(np.int64)
     # 0 to the run's length, for each run.
     place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -18,7 +18,7 @@ from typing import Any
 
 import warifu._core as _core
 from warifu.files import RESULTS_BYTES, FileRefused, opened, read_text
-from warifu.printable import is_utf8, lone_surrogate, printable
+from warifu.printable import clipped, is_utf8, lone_surrogate, printable
 from warifu.results.pages import MOST_BYTES, MOST_FOOTER
 
 FILE_NAME = "manifest.json"
@@ -184,6 +184,10 @@ def refuse_elsewhere(path: Path, file: Path) -> None:
     except (OSError, RuntimeError):
         # A loop of links: opening it says so.
         return
+    if ".." in file.relative_to(path).parts:
+        raise ResultsDamaged(
+            f"{clipped(str(file))}: is a path that leads out of its folder: {_again(path)}"
+        )
     raise ResultsDamaged(
         f"{file}: is a link that leads out of its folder, to {real}: put the file itself there, or "
         f"{_again(path)}"
@@ -193,6 +197,13 @@ def refuse_elsewhere(path: Path, file: Path) -> None:
 def damaged(part: Path, what: str) -> ResultsDamaged:
     """What to say of a file of observations that must not be used."""
     return ResultsDamaged(f"{part}: {what}: remove it and {_again(part.parents[1])}")
+
+
+def not_usable(path: Path, what: str) -> ResultsDamaged:
+    """What to say of a folder whose manifest says what none does."""
+    return ResultsDamaged(
+        f"{path / FILE_NAME}: {what}: put it back as it was, or move {path} away and {_again(path)}"
+    )
 
 
 def _again(path: Path) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +19,10 @@ from typing import Any
 import polars as pl
 
 from warifu.files import RESULTS_BYTES, FileRefused, read_bytes
-from warifu.results.manifest import ResultsDamaged, damaged, refuse_elsewhere
+from warifu.printable import clipped
+from warifu.results.manifest import PACKETS, ResultsDamaged, damaged, not_usable, refuse_elsewhere
 from warifu.results.pages import PagesRefused, refuse_large
+from warifu.results.parts import Part, parts_of, records_of
 
 #: The key of a file's metadata that says what it is of: version, run_id, case_id, first_trial and
 #: trials, as JSON.
@@ -27,6 +30,19 @@ ABOUT = "warifu.packets"
 VERSION = 1
 #: Rows of a file: a part has at most 1,000 connections.
 _MOST_ROWS = 20_000_000
+#: Rows of a trial: packets of 100 MB.
+_MOST_ROWS_OF_A_TRIAL = 100_000
+#: Of the fates of a log (crates/lab/link/src/packet_log.rs, LoggedFate) the first and the last.
+_DELIVERED, _LAST_FATE = 0, 5
+#: Thirty years: no connection takes longer.
+_MOST_NS = 10**18
+#: By how much the link may have read a packet before the client has read its clock.
+_CLOCKS_NS = 1_000_000
+#: Of an IPv4 packet of 65,535 B the headers of IP and TCP take 40 at least.
+_MOST_PAYLOAD = 65_495
+#: A handshake message of TLS has 2^24 B at most, and its records' headers beside them.
+_MOST_MESSAGE = 1 << 25
+_NAME = re.compile(PACKETS + r"/[0-9A-Za-z._-]+\.parquet")
 #: The columns of either file. Of packets, `direction` 0 is the client's; `copy` counts from 1 those
 #: with the same direction, sequence numbers and flags; `fate` is the log's, 0 for delivered;
 #: `delay_ns` is null for what was not delivered; `at_ns` counts from just before the trial's
@@ -78,8 +94,7 @@ class PartPackets:
 
 def has_packets(manifest: dict[str, Any], case_id: str) -> bool:
     """Whether the packets of any part of a case are kept."""
-    cell = (manifest.get("cells") or {}).get(case_id) or {}
-    return any(part.get("packets") is not None for part in cell.get("parts") or [])
+    return any(part.get("packets") is not None for part in records_of(manifest, case_id))
 
 
 def parts_with_packets(path: Path, manifest: dict[str, Any], case_id: str) -> Iterator[PartPackets]:
@@ -89,43 +104,67 @@ def parts_with_packets(path: Path, manifest: dict[str, Any], case_id: str) -> It
     Raises ResultsDamaged, with one line, for a file that is not as it was written, and for one of
     another run or part.
     """
-    cell = (manifest.get("cells") or {}).get(case_id) or {}
-    for part in sorted(cell.get("parts") or [], key=lambda one: int(one["first_trial"])):
-        said = part.get("packets")
-        if said is None:
+    for part in sorted(parts_of(manifest, case_id, path), key=lambda one: one.first_trial):
+        if part.packets is None:
             continue
         of = _of(manifest, case_id, part)
-        tables = {kind: _read(path, manifest, said[kind]["file"], kind, of) for kind in COLUMNS}
-        yield PartPackets(int(part["first_trial"]), int(part["trials"]), **tables)
+        tables = {kind: _read(path, manifest, part.packets, kind, of) for kind in COLUMNS}
+        yield PartPackets(part.first_trial, part.trials, **tables)
 
 
 def refuse_other_packets(path: Path, manifest: dict[str, Any]) -> None:
     """Raises ResultsDamaged, with one line, for packets that are not as they were written, or are
     of another run or part, without reading what is in them."""
-    for case_id, cell in (manifest.get("cells") or {}).items():
-        for part in cell.get("parts") or []:
-            if (said := part.get("packets")) is not None:
+    for case_id in manifest.get("cells") or {}:
+        for part in parts_of(manifest, case_id, path):
+            if part.packets is not None:
                 for kind in COLUMNS:
-                    _sealed(path, manifest, said[kind]["file"], _of(manifest, case_id, part))
+                    _sealed(path, manifest, part.packets, kind, _of(manifest, case_id, part))
 
 
-def _of(manifest: dict[str, Any], case_id: str, part: dict[str, Any]) -> dict[str, Any]:
+def _of(manifest: dict[str, Any], case_id: str, part: Part) -> dict[str, Any]:
     return {
         "run_id": manifest["run_id"],
         "case_id": case_id,
-        "first_trial": part["first_trial"],
-        "trials": part["trials"],
+        "first_trial": part.first_trial,
+        "trials": part.trials,
     }
 
 
 def _read(
-    path: Path, manifest: dict[str, Any], name: str, kind: str, of: dict[str, Any]
+    path: Path,
+    manifest: dict[str, Any],
+    said: Any,  # noqa: ANN401
+    kind: str,
+    of: dict[str, Any],
 ) -> pl.DataFrame:
-    return _table(path / name, _sealed(path, manifest, name, of), kind)
+    file, content = _sealed(path, manifest, said, kind, of)
+    table = _table(file, content, kind)
+    rows = said[kind].get("rows")
+    if rows is not None and rows != table.height:
+        said_rows = f"manifest.json says {clipped(str(rows))}"
+        raise damaged(file, f"has {table.height:,} rows, and {said_rows}")
+    _refuse_values(file, table, kind, of["first_trial"], of["trials"])
+    return table
 
 
-def _sealed(path: Path, manifest: dict[str, Any], name: str, of: dict[str, Any]) -> bytes:
-    """The bytes of a file that is as it was written."""
+def _sealed(
+    path: Path,
+    manifest: dict[str, Any],
+    said: Any,  # noqa: ANN401
+    kind: str,
+    of: dict[str, Any],
+) -> tuple[Path, bytes]:
+    """A file of a part's packets that is as it was written, and its bytes."""
+    match said:
+        case {"packets": {"file": str(_)}, "messages": {"file": str(_)}}:
+            name = str(said[kind]["file"])
+        case _:
+            of_part = f"cells.{of['case_id']} from trial {of['first_trial']} on"
+            what = f"the packets of {clipped(of_part)} have no files of packets and messages"
+            raise not_usable(path, what)
+    if not _NAME.fullmatch(name):
+        raise not_usable(path, f"{clipped(name)} is no name of a packet log")
     file = path / name
     refuse_elsewhere(path, file)
     sealed = (manifest.get("files") or {}).get(name)
@@ -134,12 +173,12 @@ def _sealed(path: Path, manifest: dict[str, Any], name: str, of: dict[str, Any])
     try:
         content = read_bytes(file, RESULTS_BYTES)
     except (FileRefused, OSError) as error:
-        what = error.strerror if isinstance(error, OSError) else str(error)
-        raise damaged(file, f"cannot be read ({what})") from None
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise damaged(file, f"cannot be read ({reason})") from None
     _refuse_other_run(file, content, of)
     if hashlib.sha256(content).hexdigest() != sealed["sha256"]:
         raise damaged(file, "was changed after it was written (its SHA-256 differs)")
-    return content
+    return file, content
 
 
 def _refuse_other_run(file: Path, content: bytes, of: dict[str, Any]) -> None:
@@ -152,13 +191,14 @@ def _refuse_other_run(file: Path, content: bytes, of: dict[str, Any]) -> None:
     for key, wanted in of.items():
         if found[key] != wanted:
             raise ResultsDamaged(
-                f"{file}: is a packet log of {key} {found[key]}, but its folder is of {wanted}: "
+                f"{file}: is a packet log of {key} {clipped(str(found[key]))}, but its folder is "
+                f"of {clipped(str(wanted))}: "
                 "put the log of this run there"
             )
     if about.get("version") != VERSION:
         raise ResultsDamaged(
-            f"{file}: is a packet log of version {about.get('version')}, expected {VERSION}: use "
-            "the Warifu that measured it"
+            f"{file}: is a packet log of version {clipped(str(about.get('version')))}, expected "
+            f"{VERSION}: use the Warifu that measured it"
         )
 
 
@@ -175,3 +215,34 @@ def _table(file: Path, content: bytes, kind: str) -> pl.DataFrame:
         raise damaged(file, str(refused)) from None
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         raise damaged(file, "is no whole Parquet file") from None
+
+
+def _refuse_values(file: Path, table: pl.DataFrame, kind: str, first: int, trials: int) -> None:
+    """Raises ResultsDamaged for what no link and no client told."""
+    for name in table.columns:
+        if name != "delay_ns" and table[name].null_count():
+            raise damaged(file, f"has a row without {name}")
+    every = {
+        "trial": pl.col("trial").is_between(first, first + trials - 1),
+        "direction": pl.col("direction") <= 1,
+    }
+    delay = pl.col("delay_ns")
+    of_packets = {
+        "fate": pl.col("fate").is_between(_DELIVERED, _LAST_FATE),
+        # What was delivered took its time, and what was not took none.
+        "delay_ns": (pl.col("fate") == _DELIVERED) == delay.is_not_null(),
+        "delay_ns ": delay.is_between(0, _MOST_NS).fill_null(value=True),
+        "at_ns": pl.col("at_ns").is_between(-_CLOCKS_NS, _MOST_NS),
+        "payload": pl.col("payload") <= _MOST_PAYLOAD,
+        "copy": pl.col("copy") >= 1,
+    }
+    of_messages = {"bytes": pl.col("bytes").is_between(1, _MOST_MESSAGE)}
+    every |= of_packets if kind == "packets" else of_messages
+    found = table.select(possible.all().alias(name) for name, possible in every.items())
+    for name, possible in found.row(0, named=True).items():
+        if not possible:
+            raise damaged(file, f"has a {name.strip()} that no packet log has")
+    most = table.group_by("trial").len()["len"].max()
+    if isinstance(most, int) and most > _MOST_ROWS_OF_A_TRIAL:
+        said = f"and {_MOST_ROWS_OF_A_TRIAL:,} are the most"
+        raise damaged(file, f"has {most:,} rows of one trial, {said}")

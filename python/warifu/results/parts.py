@@ -10,10 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from warifu.printable import clipped
+from warifu.results.manifest import not_usable
 
 #: What others may take beside a part that is to be judged, a share of all processors; a part may
 #: say otherwise.
@@ -34,6 +38,14 @@ SERVER_BUSY_ALLOWED = SERVER_BUSY_MAX + SERVER_BUSY_TOLERANCE
 LEAST_PACED = 60
 
 
+#: Trials of a cell, and more than any part has.
+MOST_TRIALS = 2**31 - 1
+#: Thirty years in ns: no instant and no time is later.
+_MOST = 1e18
+#: A server of several threads takes more than one processor.
+_MOST_BUSY = 64.0
+
+
 @dataclass(frozen=True)
 class Part:
     """Consecutive trials of one cell, measured in one go."""
@@ -41,7 +53,7 @@ class Part:
     first_trial: int
     trials: int
     #: Shares of all processors' time that others took, programs and the hypervisor together, and
-    #: that they may take; None where it was not recorded.
+    #: that they may take; None where it was not recorded, as in no version that measures now.
     others: float | None
     others_max: float
     #: Which run of `warifu measure` it is of, from 0 on.
@@ -55,6 +67,13 @@ class Part:
     #: When it began, seconds since 1970; None where it was not recorded. A part that was rejected
     #: is measured again after all others.
     began: float | None = None
+    #: What its record says of its packets (`warifu.results.packets`); None where none are kept.
+    packets: Any = None
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether it says what other work took, and how busy a server was at which trials met."""
+        return self.others is not None and (self.server_busy is not None or not self.is_paced)
 
     @property
     def is_paced(self) -> bool:
@@ -62,12 +81,21 @@ class Part:
         return not self.alone and self.trials >= LEAST_PACED
 
 
-def parts_of(manifest: Mapping[str, Any], case_id: str) -> list[Part]:
-    """The parts of a case in the order of their trials; none where the manifest lists none."""
+def parts_of(manifest: Mapping[str, Any], case_id: str, path: Path) -> list[Part]:
+    """The parts of a case in the order of their trials; none where the manifest, which is that of
+    the folder ``path``, lists none. Raises ResultsDamaged for what is no part."""
+    found = [
+        _part(one, f"cells.{clipped(case_id)}.parts[{place}]", path)
+        for place, one in enumerate(records_of(manifest, case_id))
+    ]
+    return sorted(found, key=lambda part: part.first_trial)
+
+
+def records_of(manifest: Mapping[str, Any], case_id: str) -> list[dict[str, Any]]:
+    """What a manifest says of each part of a case."""
     cell = (manifest.get("cells") or {}).get(case_id)
     records = cell.get("parts") if isinstance(cell, dict) else None
-    found = [_part(one) for one in records or [] if isinstance(one, dict)]
-    return sorted(found, key=lambda part: part.first_trial)
+    return [one for one in records or [] if isinstance(one, dict)]
 
 
 def rejected_parts(manifest: Mapping[str, Any], case_id: str) -> int:
@@ -87,25 +115,46 @@ def part_of_each(parts: Sequence[Part], trials: NDArray[np.int64]) -> NDArray[np
     return of.astype(np.int64) if whole else None
 
 
-def _part(record: dict[str, Any]) -> Part:
-    shares = record.get("processor_shares")
+def _part(record: dict[str, Any], key: str, path: Path) -> Part:
+    def number(of: Mapping[str, Any], name: str, most: float) -> float | None:
+        """A number from 0 on; None where there is none."""
+        value = of.get(name)
+        if value is None:
+            return None
+        if type(value) in (int, float) and 0 <= value <= most:
+            return float(value)
+        said = f"{key}.{name} is {clipped(str(value))}"
+        raise not_usable(path, f"{said}: expected a number from 0 to {most:g}")
+
+    def count(name: str) -> int:
+        value = record.get(name)
+        if type(value) is int and 0 <= value <= MOST_TRIALS:
+            return value
+        said = f"{key}.{name} is {clipped(str(value))}"
+        raise not_usable(path, f"{said}: expected a whole number from 0 to {MOST_TRIALS:,}")
+
+    def table(name: str) -> dict[str, Any] | None:
+        value = record.get(name)
+        if isinstance(value, dict | None):
+            return value
+        raise not_usable(path, f"{key}.{name} is {clipped(str(value))}: expected a table")
+
+    shares, busy = table("processor_shares"), table("busy")
     others = None
-    if isinstance(shares, dict):
-        others = _number(shares.get("others")) or 0.0
-        others += _number(shares.get("stolen")) or 0.0
-    busy = record.get("busy")
+    if shares is not None:
+        each = [number(shares, name, 1.0) for name in ("others", "stolen")]
+        known = [one for one in each if one is not None]
+        others = sum(known) if len(known) == len(each) else None
+    others_max = number(record, "others_max", OTHERS_MAX)
     return Part(
-        first_trial=int(_number(record.get("first_trial")) or 0),
-        trials=int(_number(record.get("trials")) or 0),
+        first_trial=count("first_trial"),
+        trials=count("trials"),
         others=others,
-        others_max=_number(record.get("others_max")) or OTHERS_MAX,
-        sitting=int(_number(record.get("sitting")) or 0),
-        server_busy=_number(busy.get("server")) if isinstance(busy, dict) else None,
-        start_late_ns=_number(record.get("start_late_ns")),
+        others_max=OTHERS_MAX if others_max is None else others_max,
+        sitting=int(number(record, "sitting", _MOST) or 0),
+        server_busy=None if busy is None else number(busy, "server", _MOST_BUSY),
+        start_late_ns=number(record, "start_late_ns", _MOST),
         alone=record.get("alone") is True,
-        began=_number(record.get("began")),
+        began=number(record, "began", _MOST),
+        packets=record.get("packets"),
     )
-
-
-def _number(value: object) -> float | None:
-    return float(value) if type(value) in (int, float) else None  # type: ignore[arg-type]

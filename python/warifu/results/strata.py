@@ -20,6 +20,10 @@ from warifu.results.sealed_json import not_as_written, read_sealed
 
 VERSION = 1
 _MOST_BYTES = 256 << 20
+#: The square of thirty years in ns, which no time, variance or count reaches.
+_MOST = 1e36
+#: What sums of probabilities may exceed one by rounding alone.
+_ROUNDING = 1e-9
 #: Timeouts and retransmissions are counted up to so many: two stand for two and more.
 MOST_COUNTED = 2
 #: SYN timeouts and the client's retransmissions, each up to MOST_COUNTED.
@@ -116,16 +120,23 @@ def _case(value: object, key: str) -> StrataOfCase:
             raise _MistakeError(f"{at} is a stratum that was told before")
         amounts = ("count", "mean_ns", "variance_ns2")
         found[stratum] = OfStratum(*(_amount(one.get(name), f"{at}.{name}") for name in amounts))
-    return StrataOfCase(metric, null_models, _amount(trials, f"{key}.trials"), found)
+    every = _amount(trials, f"{key}.trials")
+    if every < 1.0:
+        raise _MistakeError(f"{key}.trials is {every:g}: expected 1 or more")
+    counted = math.fsum(one.count for one in found.values())
+    if counted > every * (1.0 + _ROUNDING):
+        raise _MistakeError(f"{key}.strata have {counted:g} of {every:g} trials")
+    return StrataOfCase(metric, null_models, every, found)
 
 
 def _amount(value: object, key: str) -> float:
     # A bool is an int to Python, but not to JSON.
     if type(value) in (int, float):
         number = float(str(value))
-        if math.isfinite(number) and number >= 0.0:
+        if 0.0 <= number <= _MOST:
             return number
-    raise _MistakeError(f"{key} is {clipped(str(value))}: expected a number from 0 on")
+    said = f"{key} is {clipped(str(value))}: expected a number from 0 on"
+    raise _MistakeError(f"{said}, at most {_MOST:g}")
 
 
 def _counted(value: object, key: str) -> int:

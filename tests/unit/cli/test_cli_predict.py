@@ -92,6 +92,14 @@ def test_interrupted_measurement_says_what_is_kept(
     assert (code, one_line(err)) == (INTERRUPTED, f"warifu: interrupted; {left}")
 
 
+@pytest.mark.parametrize("option", ["--connections-per-second", "--others-max"])
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "0x", "-1"])
+def test_rate_that_is_no_number(warifu: Run, option: str, value: str) -> None:
+    code, _, err = warifu("measure", *DEVICE, option, value)
+    assert code == USAGE
+    assert option in one_line(err)
+
+
 def test_a_study_that_cannot_be_run_leaves_nothing_behind(
     warifu: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

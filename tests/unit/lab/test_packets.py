@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -237,3 +238,83 @@ def test_changed_or_missing_packets_are_refused(tmp_path: Path) -> None:
     unlisted = json.loads(json.dumps(manifest)) | {"files": {}}
     with pytest.raises(ResultsDamaged, match=r"is not listed in manifest\.json"):
         read(tmp_path, unlisted)
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "words"),
+    [
+        *(("packets", {name: None}, f"has a row without {name}")
+          for name in COLUMNS["packets"] if name != "delay_ns"),
+        *(("messages", {name: None}, f"has a row without {name}") for name in COLUMNS["messages"]),
+        ("packets", {"trial": 1}, "has a trial that no packet log has"),
+        ("messages", {"trial": -1}, "has a trial that no packet log has"),
+        ("packets", {"direction": 2}, "has a direction that no"),
+        ("messages", {"direction": 2}, "has a direction that no"),
+        ("packets", {"fate": 6, "delay_ns": None}, "has a fate that no"),
+        ("packets", {"fate": 1}, "has a delay_ns that no"),
+        ("packets", {"delay_ns": None}, "has a delay_ns that no"),
+        ("packets", {"delay_ns": -5}, "has a delay_ns that no"),
+        ("packets", {"delay_ns": 2**62}, "has a delay_ns that no"),
+        ("packets", {"at_ns": -(2**62)}, "has a at_ns that no"),
+        ("packets", {"at_ns": 2**63 - 1}, "has a at_ns that no"),
+        ("packets", {"payload": 65_535}, "has a payload that no"),
+        ("packets", {"copy": 0}, "has a copy that no"),
+        ("messages", {"bytes": 0}, "has a bytes that no"),
+        ("messages", {"bytes": 2**32 - 1}, "has a bytes that no"),
+    ],
+)  # fmt: skip
+def test_packets_that_no_link_told(
+    tmp_path: Path, kind: str, columns: dict[str, int | None], words: str
+) -> None:
+    manifest = folder_with_packets(tmp_path)
+    with pytest.raises(ResultsDamaged, match=words):
+        read(tmp_path, changed(tmp_path, manifest, kind, columns))
+
+
+@pytest.mark.parametrize("columns", [{"fate": 1, "delay_ns": None}, {"at_ns": -1_000}])
+def test_packets_that_a_link_may_tell(tmp_path: Path, columns: dict[str, int | None]) -> None:
+    manifest = folder_with_packets(tmp_path)
+    (part,) = read(tmp_path, changed(tmp_path, manifest, "packets", columns))
+    assert part.packets.height == 3
+
+
+@pytest.mark.parametrize(
+    ("times", "rows", "words"),
+    [
+        (1, 4, "has 3 rows, and manifest.json says 4"),
+        (40_000, None, "has 120,000 rows of one trial, and 100,000 are the most"),
+    ],
+)
+def test_packets_without_number(tmp_path: Path, times: int, rows: int | None, words: str) -> None:
+    manifest = changed(tmp_path, folder_with_packets(tmp_path), "packets", {}, times)
+    said = manifest["cells"]["0123456789abcdef"]["parts"][0]["packets"]["packets"]
+    said["rows"] = rows
+    with pytest.raises(ResultsDamaged, match=words):
+        read(tmp_path, manifest)
+
+
+def test_long_name_of_another_run_is_cut_short(tmp_path: Path) -> None:
+    manifest = folder_with_packets(tmp_path, run_id="A" * 3_000_000)
+    with pytest.raises(ResultsDamaged, match=r"is a packet log of run_id A{80}\.\.\., but"):
+        read(tmp_path, manifest)
+
+
+def changed(
+    folder: Path,
+    manifest: dict[str, Any],
+    kind: str,
+    columns: dict[str, int | None],
+    times: int = 1,
+) -> dict[str, Any]:
+    """The manifest of a folder whose packets say something else, so many times."""
+    name = f"packets/0123456789abcdef-0.{kind}.parquet"
+    table = pl.read_parquet(folder / name)
+    if kind == "messages":
+        row = {"trial": 0, "direction": 0, "message": 0, "name": "ClientHello", "bytes": 9}
+        table = pl.DataFrame([row], schema=COLUMNS[kind])
+    values = {key: pl.lit(one, table.schema[key]) for key, one in columns.items()}
+    run = {"run_id": "run-a", "case_id": "0123456789abcdef", "first_trial": 0, "trials": 1}
+    packets.write(folder / name, pl.concat([table.with_columns(**values)] * times), run)
+    content = (folder / name).read_bytes()
+    sealed = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    return manifest | {"files": manifest["files"] | {name: sealed}}
