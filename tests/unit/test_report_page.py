@@ -319,8 +319,10 @@ def test_what_the_routes_pin_stands_beside_the_settings(tmp_path: Path) -> None:
     route = {"congestion_control": "cubic", "initcwnd": 10}
     measured = {
         "machine": {"tcp": {"tcp_congestion_control": "bbr"}},
-        "cells": {Cell().case_id: {"parts": [{"route": route}, {"route": route}]}},
-    }
+        "cells": {Cell().case_id: {"parts": [
+            {"first_trial": first, "trials": 100, "route": route} for first in (0, 100)
+        ]}},
+    }  # fmt: skip
     Half("predicted", [Cell()], 500, seed=1).write(tmp_path)
     Half("measured", [Cell()], 200, seed=2, manifest=measured).write(tmp_path)
     text = Page(render(tmp_path, compare_folder(tmp_path))).text

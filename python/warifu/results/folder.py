@@ -74,6 +74,8 @@ class Results:
     cases: dict[str, dict[str, Setting]]
     #: The file of observations that each case is in.
     _places: dict[str, Path] = field(default_factory=dict, repr=False)
+    #: The manifest whose files are read, whatever becomes of the other.
+    _as_opened: dict[str, Any] = field(default_factory=dict, repr=False)
     _frames: dict[str, pl.DataFrame] = field(default_factory=dict, repr=False)
     _labels: dict[str, str] = field(default_factory=dict, repr=False)
     _boards: Boards | None = field(default=None, repr=False)
@@ -95,7 +97,7 @@ class Results:
                 f"{path}: holds no observations: run `warifu predict` or `warifu measure` again"
             )
         cases, places = _cases(path, manifest)
-        return Results(path, manifest, cases, places)
+        return Results(path, manifest, cases, places, _as_opened=dict(manifest))
 
     @property
     def half(self) -> str:
@@ -162,7 +164,7 @@ class Results:
     def _read_part(self, part: Path) -> dict[str, pl.DataFrame]:
         """The observations of every case in a file."""
         rows = _read(self.path, self.manifest, [part], _without_timelines)
-        check_values(rows, part, self.manifest, self.concurrent)
+        check_values(rows, part, self._as_opened or self.manifest, self.concurrent)
         cases = rows.partition_by("case_id", include_key=False, as_dict=True)
         return {str(key[0]): of for key, of in cases.items()}
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from support.commands import Run, one_line
@@ -24,6 +25,8 @@ def test_report_makes_the_comparison_that_is_missing_or_old(warifu: Run, tmp_pat
     path = tmp_path / "s" / "measured" / "manifest.json"
     manifest = json.loads(path.read_text())
     write_manifest(path.parent, {**manifest, "run_id": "another-run"})
+    (part,) = path.parent.glob("observations/*.parquet")
+    pl.read_parquet(part).with_columns(run_id=pl.lit("another-run")).write_parquet(part)
     assert warifu("report", "s")[0] == OK
     assert "another-run" not in first
     assert "another-run" in (tmp_path / "s" / "comparison.json").read_text()
