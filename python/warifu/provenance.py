@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import secrets
 import subprocess
 from pathlib import Path
@@ -66,7 +67,7 @@ def is_this_predictor(commit: str | None, dirty: bool | None) -> bool:
     here, changed = version()
     if here is None or commit is None or (commit, dirty) == (here, changed):
         return True
-    if dirty or changed:
+    if dirty or changed or not re.fullmatch(r"[0-9a-f]{7,64}", commit):
         return False
     checkout = Path(__file__).resolve().parents[2]
     different = _git(checkout, "diff", "--name-only", commit, here, "--", *_PREDICTOR)

@@ -49,11 +49,10 @@ def compare(given: Path) -> Comparison:
     with screen.progress("comparing") as report:
         comparison = compare_folder(folder, report, replayed=replayed)
     save(comparison, study_folder(folder))
-    _warn_of_evidence(folder, comparison)
     return comparison
 
 
-def _warn_of_evidence(folder: Path, comparison: Comparison) -> None:
+def _warn_of_evidence(comparison: Comparison) -> None:
     """Says where a verdict is by less than there might be."""
     if not comparison.registered:
         screen.warn(
@@ -132,6 +131,7 @@ def show_comparison(
     """The answer, and what of the prediction is outside its gates; ``every`` adds all figures."""
     from warifu.report import accuracy, accuracy_details
 
+    _warn_of_evidence(comparison)
     answered = answers.of_halves(folder / "predicted", folder / "measured", comparison, baseline)
     detail = accuracy.comparison_table(comparison, worst_first, judged_only=not every)
     detail.name = "comparison"

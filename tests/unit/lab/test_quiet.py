@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from warifu.lab import quiet
@@ -11,8 +12,8 @@ from warifu.results import parts
 
 
 def said(*records: dict[str, Any]) -> list[str]:
-    cells = {"c": {"parts": [{"first_trial": at} | one for at, one in enumerate(records)]}}
-    return noise(parts.parts_of({"cells": cells}, "c"))
+    found = [{"first_trial": at, "trials": 1} | one for at, one in enumerate(records)]
+    return noise(parts.parts_of({"cells": {"c": {"parts": found}}}, "c", Path("measured")))
 
 
 def test_parts_whose_noise_was_not_recorded_say_nothing() -> None:
@@ -24,5 +25,6 @@ def test_parts_whose_noise_was_not_recorded_say_nothing() -> None:
 
 
 def test_what_others_may_take_is_one_figure() -> None:
-    (part,) = parts.parts_of({"cells": {"c": {"parts": [{"first_trial": 0}]}}}, "c")
+    records = [{"first_trial": 0, "trials": 1}]
+    (part,) = parts.parts_of({"cells": {"c": {"parts": records}}}, "c", Path("measured"))
     assert part.others_max == quiet.OTHERS_MAX
