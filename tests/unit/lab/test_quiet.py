@@ -20,7 +20,7 @@ def test_parts_whose_noise_was_not_recorded_say_nothing() -> None:
     loud = {"processor_shares": {"others": 0.04, "stolen": 0.02}}
     calm = {"processor_shares": {"others": 0.04, "stolen": 0.01}}
     assert said({}, {"processor_shares": None}, calm) == []
-    (remark,) = said({}, loud, calm, {"processor_shares": {"stolen": 0.3}})
+    (remark,) = said({}, loud, calm, {"processor_shares": {"others": 0.0, "stolen": 0.3}})
     assert remark.startswith("other work took up to 30% of the processors in 2 of 4 parts, 5% are")
 
 
