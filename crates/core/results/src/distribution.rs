@@ -37,11 +37,11 @@ impl Rows {
     /// Up to `groups` different values are stored exactly. Beyond, neighbours are averaged: a
     /// group's share of the trials is small at both ends and larger in the middle (the scale
     /// function k1 of Dunning and Ertl, arXiv:1902.04023), and smallest around the 50th, 90th, 95th
-    /// and 99th percentile, to which half of the groups go. They end at gaps as well, at `groups` of
-    /// them at most. The mean is exact, and so are the least
-    /// and the largest value and the 50th, 90th, 95th, 99th and 99.9th percentile (the smallest
-    /// value that so many trials do not exceed), which have a row of their own. `failed` trials
-    /// gave no value: they count as later than all.
+    /// and 99th percentile, to which half of the groups go. They end at gaps as well, at as many as
+    /// there are groups. The mean is exact, and so are the least and the largest value and the
+    /// 50th, 90th, 95th, 99th and 99.9th percentile (the smallest value that so many trials do not
+    /// exceed), which have a row of their own. `failed` trials gave no value: they count as later
+    /// than all.
     pub fn push_distribution(
         &mut self,
         metric: Metric,
@@ -242,8 +242,8 @@ mod tests {
         }
     }
 
-    /// Several timers' edges may lie within one group of the tail. Shares of trials within a deadline
-    /// between them are what they were.
+    /// Several timers' edges may lie within one group of the tail. Shares of trials within a
+    /// deadline between them are what they were.
     #[test]
     fn gaps_left_by_several_timers() {
         let clusters = [(184, 190_000), (444, 5_000), (1_210, 2_500), (1_480, 1_400), (2_220, 800)];

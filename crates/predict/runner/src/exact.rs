@@ -17,7 +17,7 @@ pub(crate) struct Exact {
     pub failed: u64,
 }
 
-/// Whether a case is enumerated: its model qualifies, and patterns as many as are taken at most have
+/// Whether a case is enumerated: its model qualifies, and the patterns that are taken at most have
 /// nearly all of its probability.
 pub(crate) fn is_enumerated(simulator: &mut Simulator, model: &CaseModel) -> bool {
     model.can_be_enumerated() && simulator.few_patterns_suffice(model, Accuracy::default()).is_ok()
