@@ -52,15 +52,6 @@ def compare(given: Path) -> Comparison:
     return comparison
 
 
-def _warn_of_evidence(comparison: Comparison) -> None:
-    """Says where a verdict is by less than there might be."""
-    if not comparison.registered:
-        screen.warn(
-            "the prediction is not the one that was there before the measurement was begun: it may "
-            "have been made with what was seen (`warifu predict`, then `warifu measure`)"
-        )
-
-
 def _replay(folder: Path) -> bool:
     """Replays what was measured where its packets were logged and it was not replayed yet.
 
@@ -74,14 +65,15 @@ def _replay(folder: Path) -> bool:
     from warifu.results.packets import refuse_other_packets
 
     try:
-        for half in both(folder):
-            if half is None:
-                return True
-            results = Results.open(half)
+        predicted, measured = both(folder)
+        if predicted is None or measured is None:
+            return True
+        Results.open(predicted)
+        results = Results.open(measured)
     except ResultsError:
         # Comparing says what is wrong with it.
         return True
-    # The last is the measured one. Also where nothing is to be replayed: what was is of these.
+    # Also where nothing is to be replayed: what was is of these.
     refuse_other_packets(results.path, results.manifest)
     if replay.is_current(folder):
         return True
@@ -131,7 +123,8 @@ def show_comparison(
     """The answer, and what of the prediction is outside its gates; ``every`` adds all figures."""
     from warifu.report import accuracy, accuracy_details
 
-    _warn_of_evidence(comparison)
+    if not comparison.registered:
+        screen.warn(f"{accuracy.NOT_REGISTERED} (`warifu predict`, then `warifu measure`)")
     answered = answers.of_halves(folder / "predicted", folder / "measured", comparison, baseline)
     detail = accuracy.comparison_table(comparison, worst_first, judged_only=not every)
     detail.name = "comparison"

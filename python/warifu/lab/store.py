@@ -36,11 +36,9 @@ from warifu.lab.errors import LabError
 from warifu.lab.trials import Trials
 from warifu.printable import printable
 from warifu.results.manifest import PACKETS
+from warifu.results.values import MOST_AMOUNT
 
 T = TypeVar("T")
-
-_MOST = 1 << 63
-"""What no count of ns or bytes reaches (`warifu.results.values`)."""
 
 PACKET_FILES = {"packets": ".parquet", "messages": ".messages.parquet"}
 """What is kept of a part's packets, and how the names of its files end."""
@@ -319,7 +317,7 @@ def _are_trials(trials: object, part: Part, columns: Mapping[str, str]) -> bool:
     if any(not isinstance(one, list) or len(one) != part.trials for one in trials.values()):
         return False
     return all(type(one) is bool for one in trials["failed"]) and all(
-        one is None or (_is_number(one) and 0 <= one < _MOST)
+        one is None or (_is_number(one) and 0 <= one < MOST_AMOUNT)
         for name in columns.values()
         for one in trials[name]
     )

@@ -15,6 +15,11 @@ from warifu.report.figures import count, ms, number, percent, signed_ms_with, sp
 from warifu.report.summaries import names
 from warifu.report.table import Column, Table, Value
 
+#: What is said of a comparison whose prediction was not there first.
+NOT_REGISTERED = (
+    "The prediction is not the one that was there before the measurement was begun: it may have "
+    "been made with what was seen"
+)
 #: A share in percent is formatted as a time of so many ns would be in ms.
 _PERCENT = 1e8
 
@@ -357,8 +362,7 @@ def special_notes(comparison: Comparison) -> Iterable[str]:
     when = (
         "The prediction was there before the measurement was begun"
         if comparison.registered
-        else "The prediction is not the one that was there before the measurement was begun: it "
-        "may have been made with what was seen"
+        else NOT_REGISTERED
     )
     by = f" (commit {comparison.predictor})" if comparison.predictor else ""
     runs = f"{comparison.predicted_run}{by}, measured by {comparison.measured_run}"

@@ -107,8 +107,7 @@ def parts_with_packets(path: Path, manifest: dict[str, Any], case_id: str) -> It
     for part in sorted(parts_of(manifest, case_id, path), key=lambda one: one.first_trial):
         if part.packets is None:
             continue
-        of = _of(manifest, case_id, part)
-        tables = {kind: _read(path, manifest, part.packets, kind, of) for kind in COLUMNS}
+        tables = {kind: _read(path, manifest, case_id, part, kind) for kind in COLUMNS}
         yield PartPackets(part.first_trial, part.trials, **tables)
 
 
@@ -119,48 +118,31 @@ def refuse_other_packets(path: Path, manifest: dict[str, Any]) -> None:
         for part in parts_of(manifest, case_id, path):
             if part.packets is not None:
                 for kind in COLUMNS:
-                    _sealed(path, manifest, part.packets, kind, _of(manifest, case_id, part))
-
-
-def _of(manifest: dict[str, Any], case_id: str, part: Part) -> dict[str, Any]:
-    return {
-        "run_id": manifest["run_id"],
-        "case_id": case_id,
-        "first_trial": part.first_trial,
-        "trials": part.trials,
-    }
+                    _sealed(path, manifest, case_id, part, kind)
 
 
 def _read(
-    path: Path,
-    manifest: dict[str, Any],
-    said: Any,  # noqa: ANN401
-    kind: str,
-    of: dict[str, Any],
+    path: Path, manifest: dict[str, Any], case_id: str, part: Part, kind: str
 ) -> pl.DataFrame:
-    file, content = _sealed(path, manifest, said, kind, of)
+    file, content = _sealed(path, manifest, case_id, part, kind)
     table = _table(file, content, kind)
-    rows = said[kind].get("rows")
+    rows = part.packets[kind].get("rows")
     if rows is not None and rows != table.height:
         said_rows = f"manifest.json says {clipped(str(rows))}"
         raise damaged(file, f"has {table.height:,} rows, and {said_rows}")
-    _refuse_values(file, table, kind, of["first_trial"], of["trials"])
+    _refuse_values(file, table, kind, part.first_trial, part.trials)
     return table
 
 
 def _sealed(
-    path: Path,
-    manifest: dict[str, Any],
-    said: Any,  # noqa: ANN401
-    kind: str,
-    of: dict[str, Any],
+    path: Path, manifest: dict[str, Any], case_id: str, part: Part, kind: str
 ) -> tuple[Path, bytes]:
     """A file of a part's packets that is as it was written, and its bytes."""
-    match said:
+    match part.packets:
         case {"packets": {"file": str(_)}, "messages": {"file": str(_)}}:
-            name = str(said[kind]["file"])
+            name = str(part.packets[kind]["file"])
         case _:
-            of_part = f"cells.{of['case_id']} from trial {of['first_trial']} on"
+            of_part = f"cells.{case_id} from trial {part.first_trial} on"
             what = f"the packets of {clipped(of_part)} have no files of packets and messages"
             raise not_usable(path, what)
     if not _NAME.fullmatch(name):
@@ -175,6 +157,12 @@ def _sealed(
     except (FileRefused, OSError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise damaged(file, f"cannot be read ({reason})") from None
+    of = {
+        "run_id": manifest["run_id"],
+        "case_id": case_id,
+        "first_trial": part.first_trial,
+        "trials": part.trials,
+    }
     _refuse_other_run(file, content, of)
     if hashlib.sha256(content).hexdigest() != sealed["sha256"]:
         raise damaged(file, "was changed after it was written (its SHA-256 differs)")

@@ -21,7 +21,7 @@ from warifu.results.manifest import MEASURED, PREDICTED, damaged
 #: How observations of either half are obtained (warifu_model::Method).
 _METHODS = {PREDICTED: ("simulated",), MEASURED: ("emulated", "measured")}
 #: Times and counts are integers of 63 bits at most, wherever they are made.
-_MOST = 2.0**63
+MOST_AMOUNT = 2.0**63
 #: Connections of a predicted case whose manifest has no number of trials.
 _MOST_PREDICTED = 2.0**32
 #: What sums of probabilities may exceed one by rounding alone.
@@ -57,7 +57,7 @@ def check_values(
 def check_numbers(rows: pl.DataFrame, part: Path) -> None:
     """Raises ResultsDamaged for values that are no numbers, and weights that weigh nothing."""
     weight = pl.col("weight")
-    numbers = pl.col("value").is_finite() & weight.is_between(0.0, _MOST)
+    numbers = pl.col("value").is_finite() & weight.is_between(0.0, MOST_AMOUNT)
     if not rows.select(numbers.fill_null(value=False).all()).item():
         raise damaged(part, "holds a value or a weight that is no number")
 
@@ -74,9 +74,9 @@ def _check_run(rows: pl.DataFrame, part: Path, manifest: Mapping[str, Any]) -> N
 
 
 def _check_amounts(rows: pl.DataFrame, part: Path) -> None:
-    most = pl.when(pl.col("metric").is_in(_failures())).then(1.0).otherwise(_MOST)
+    most = pl.when(pl.col("metric").is_in(_failures())).then(1.0).otherwise(MOST_AMOUNT)
     value = pl.col("value")
-    wrong = rows.filter((value < 0.0) | (value > most) | (value >= _MOST)).head(1)
+    wrong = rows.filter((value < 0.0) | (value > most) | (value >= MOST_AMOUNT)).head(1)
     for row in wrong.iter_rows(named=True):
         what = f"holds {row['value']:g} {clipped(str(row['unit']))} of {clipped(row['metric'])}"
         said = "0 or 1" if row["metric"] in _failures() else "a number from 0 to below 2^63"
@@ -173,7 +173,7 @@ def check_settings(rows: pl.DataFrame, part: Path) -> None:
 def _most_of(name: str, unit: str) -> float:
     if name == "loss_mean":
         return math.nextafter(1.0, 0.0)
-    return 1.0 if name.startswith("loss_") and unit == "1" else _MOST
+    return 1.0 if name.startswith("loss_") and unit == "1" else MOST_AMOUNT
 
 
 def _numbers_of_settings() -> dict[str, str]:
