@@ -48,10 +48,11 @@ def machine() -> dict[str, str]:
 
 def differences(then: dict[str, str]) -> list[str]:
     """How this machine differs from what a record says."""
+    now = machine()
     return [
-        f"{key} was {then.get(key, 'unknown')}, is {value}"
-        for key, value in machine().items()
-        if then.get(key) != value
+        f"{key} was {then.get(key, 'unknown')}, is {now.get(key, 'unknown')}"
+        for key in {**now, **then}
+        if then.get(key) != now.get(key)
     ]
 
 

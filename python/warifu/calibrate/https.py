@@ -126,7 +126,7 @@ class HttpsPart:
         """The bench, then connections to nginx."""
         watch = quiet.Watch([])
         times = bench.run(_known(items), plan.bench, progress)
-        shares = watch.shares()
+        shares_of_bench = watch.shares()
         study = loopback.study_text(plan.loopback_trials, SETTINGS, VARIED)
         uploads = _uploads(plan.loopback_trials)
         studies = [draft.study(study), draft.study(uploads)]
@@ -136,7 +136,8 @@ class HttpsPart:
         rested = loopback.study_text(plan.rested_trials, RESTED, RESTED_VARIED, ("0 ms",))
         rested_study = draft.study(rested)
         pauses = loopback.run(rested_study, plan.rested_trials, progress, _TIMES, plan.rounds)
-        return _Timed(times, runs, study, uploads, rested, pauses, (shares, *runs.shares))
+        shares = (shares_of_bench, *runs.shares, *pauses.shares)
+        return _Timed(times, runs, study, uploads, rested, pauses, shares)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from warifu import tools
 from warifu.lab.errors import LabError
 from warifu.lab.processes import Process
 
-#: How long `is_wanted` waits for its answer, s.
+#: How long the program has to answer, s.
 _CHECK_SECONDS = 10.0
 #: The program that runs now, and how many want it to.
 _running: list[Process] = []
@@ -110,7 +111,11 @@ def _begun(folder: Path) -> Process | None:
         death_signal="TERM",
     )
     try:
-        said = _said(process.stdout.readline().decode(errors="replace"))
+        try:
+            line = process.line(time.monotonic() + _CHECK_SECONDS)
+        except LabError as error:
+            raise LabError(f"processors cannot be kept awake: {error}") from None
+        said = _said(line.decode(errors="replace"))
         if said.get("event") == "ready":
             return process
         if said.get("event") != "not_kept":

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import select
 import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
 from warifu import case, tools
-from warifu.lab import interruption
 from warifu.lab.case import Cell
 from warifu.lab.errors import LabError, LabUnavailable, RunRejected
 from warifu.lab.processes import Process, Stoppable
@@ -62,7 +60,6 @@ class Link(Stoppable):
         self, config: dict[str, Any], folder: Path, *, processor: int | None = None
     ) -> None:
         """Starts it and waits until it is ready. Raises LabUnavailable if it may not run here."""
-        self._pending = b""
         self._process = Process(
             "warifu-link",
             [tools.find("warifu-link"), "--config", "-"],
@@ -123,24 +120,9 @@ class Link(Stoppable):
     def _event(self, wanted: str) -> dict[str, Any]:
         deadline = time.monotonic() + START_SECONDS
         while True:
-            event: dict[str, Any] = json.loads(self._line(deadline))
+            event: dict[str, Any] = json.loads(self._process.line(deadline))
             kind = event.pop("event", None)
             if kind == wanted:
                 return event
             if kind == "error":
                 raise LabError(f"the link rejected a command: {event.get('message')}")
-
-    def _line(self, deadline: float) -> bytes:
-        while b"\n" not in self._pending:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise LabError(f"the link did not answer within {START_SECONDS:.0f} s")
-            interruption.check()
-            if not select.select([self._process.stdout], [], [], min(left, 0.1))[0]:
-                continue
-            chunk = self._process.stdout.read1(65_536)  # type: ignore[attr-defined]
-            if not chunk:
-                raise LabError(f"the link has ended: {self._process.log_tail()}")
-            self._pending += chunk
-        line, _, self._pending = self._pending.partition(b"\n")
-        return line

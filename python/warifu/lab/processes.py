@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import select
 import signal
 import subprocess
 import time
@@ -16,6 +17,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from warifu import tools
+from warifu.lab import interruption
 from warifu.lab.errors import LabError
 
 GRACE_SECONDS = 5.0
@@ -61,6 +63,7 @@ class Process:
         line += [str(part) for part in command]
         self.name = name
         self.log = log
+        self._unread = b""
         self.cpu_ns = 0
         """What it took of the processors with all its threads, ns; known once `wait` saw its
         end."""
@@ -111,6 +114,25 @@ class Process:
         if self._child.stdout is None:
             raise LabError(f"{self.name} has no standard output to read")
         return self._child.stdout
+
+    def line(self, deadline: float) -> bytes:
+        """The next line of its standard output, which was opened as a pipe, without its end.
+
+        Raises LabError if there is none by `deadline` (`time.monotonic`), or the program has ended.
+        """
+        while b"\n" not in self._unread:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise LabError(f"{self.name} did not answer in time")
+            interruption.check()
+            if not select.select([self.stdout], [], [], min(left, 0.1))[0]:
+                continue
+            chunk = self.stdout.read1(65_536)  # type: ignore[attr-defined]
+            if not chunk:
+                raise LabError(f"{self.name} has ended: {self.log_tail()}")
+            self._unread += chunk
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line
 
     def exit_code(self) -> int | None:
         """The exit code (negative: a signal), or None while it runs."""

@@ -99,6 +99,17 @@ def test_a_program_that_cannot_do_it_is_an_error(
     assert awake._wanted == 0
 
 
+def test_a_program_that_says_nothing_is_not_waited_for_in_vain(
+    tmp_path: Path, says: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    says("unused")
+    tools.find("warifu-link").write_text("#!/bin/sh\nexec cat\n")
+    monkeypatch.setattr(awake, "_CHECK_SECONDS", 0.2)
+    with pytest.raises(LabError, match="warifu-link awake did not answer"), awake.kept(tmp_path):
+        pass
+    assert not awake.are_kept()
+
+
 def test_a_calibration_from_before_is_stale_on_a_virtual_machine(
     says: Callable[[str], None],
 ) -> None:
@@ -107,3 +118,6 @@ def test_a_calibration_from_before_is_stale_on_a_virtual_machine(
     assert "idle" not in before
     says('{"event": "check", "virtual_machine": true}')
     assert environment.differences(before) == ["idle was unknown, is kept awake"]
+    now = environment.machine()
+    says('{"event": "check", "virtual_machine": false}')
+    assert environment.differences(now) == ["idle was kept awake, is unknown"]
