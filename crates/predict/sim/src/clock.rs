@@ -16,6 +16,9 @@ const WHEEL_PERIOD_JIFFIES: u64 = 1 << (LEVEL_SHIFT * (LEVELS - 1));
 /// From the tick until the timer's function has sent its packet, ns. Of the order of a softirq;
 /// far below what any comparison resolves.
 const SOFTIRQ_NS: u64 = 10_000;
+/// Ticks by which a number of them is far from another: computing differs by less from trial to
+/// trial.
+const BY_FAR: u32 = 2;
 
 /// The length of the kernel's tick.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +73,7 @@ pub(crate) struct Clock {
     /// Whether what happened may depend on where the trial lies relative to the ticks.
     pub phase_matters: Cell<bool>,
     /// What decisions so far rest on, where they are noted.
-    relied_on: Option<Box<RefCell<Vec<Span>>>>,
+    relied_on: Option<Box<ReliedOn>>,
     /// The link's delay both ways, ns, where that is noted.
     pub least_rtt_ns: u64,
     jiffy: Jiffy,
@@ -92,6 +95,25 @@ pub(crate) struct Span {
     pub least: u64,
     /// At most so long, ns.
     pub most: u64,
+}
+
+/// A number of ticks that have begun since something else, within which a decision would have been
+/// the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticks {
+    /// The number of the event from which on they are counted.
+    pub from: u16,
+    /// At least so many.
+    pub least: u32,
+    /// At most so many.
+    pub most: u32,
+}
+
+/// What decisions rest on.
+#[derive(Clone, Debug, Default)]
+struct ReliedOn {
+    spans: RefCell<Vec<Span>>,
+    ticks: RefCell<Vec<Ticks>>,
 }
 
 impl Default for Clock {
@@ -166,8 +188,25 @@ impl Clock {
     /// is not, nothing is known of other trials.
     #[inline]
     pub(crate) fn rely(&self, from: u16, least: u64, most: u64) {
-        if let Some(spans) = &self.relied_on {
-            spans.borrow_mut().push(Span { from, least, most });
+        if let Some(relied_on) = &self.relied_on {
+            relied_on.spans.borrow_mut().push(Span { from, least, most });
+        }
+    }
+
+    /// Notes that a decision rests on so many ticks having begun since an event, where `ticks`
+    /// have. Where that is so by far, a span of time says it for every phase of the ticks: within
+    /// one, as many begin as fit into it, or one more.
+    #[cold]
+    pub(crate) fn rely_on_ticks(&self, from: u16, ticks: u32, (least, most): (u32, u32)) {
+        let Some(relied_on) = &self.relied_on else { return };
+        let by_far = (least == 0 || ticks >= least.saturating_add(BY_FAR))
+            && (most == u32::MAX || ticks.saturating_add(BY_FAR) <= most);
+        if by_far {
+            let of = |ticks: u32| u64::from(ticks).saturating_mul(self.jiffy.ns);
+            let most = if most == u32::MAX { u64::MAX } else { of(most).saturating_sub(1) };
+            self.rely(from, of(least), most);
+        } else {
+            relied_on.ticks.borrow_mut().push(Ticks { from, least, most });
         }
     }
 
@@ -179,7 +218,18 @@ impl Clock {
 
     /// What was noted since the last call.
     pub(crate) fn relied_on(&self) -> Vec<Span> {
-        self.relied_on.as_ref().map(|spans| spans.take()).unwrap_or_default()
+        self.relied_on.as_ref().map(|of| of.spans.take()).unwrap_or_default()
+    }
+
+    /// The numbers of ticks that were noted since the last call.
+    pub(crate) fn ticks_relied_on(&self) -> Vec<Ticks> {
+        self.relied_on.as_ref().map(|of| of.ticks.take()).unwrap_or_default()
+    }
+
+    /// How many ticks begin after one time of the trial and until another, ns.
+    #[inline]
+    pub(crate) fn ticks_between(&self, from: u64, to: u64) -> u64 {
+        self.jiffy.floor(to + self.jiffy_offset_ns) - self.jiffy.floor(from + self.jiffy_offset_ns)
     }
 
     /// The length of the ticks, ns.

@@ -7,6 +7,7 @@ use crate::boards::Boards;
 use crate::capture::PacketEvent;
 use crate::carrier::Carrier;
 use crate::case_model::CaseModel;
+use crate::clock::Clock;
 use crate::event_queue::Event;
 use crate::exact::Traffic;
 use crate::instance::Instance;
@@ -273,8 +274,16 @@ impl Simulator {
     /// Puts what carriers decided by their clocks on the tape.
     #[inline]
     fn tape_decisions(&mut self) {
-        if let Some(tape) = &mut self.world.tape {
-            self.world.clocks.iter().for_each(|clock| tape.relied_on(clock.relied_on()));
+        if self.world.tape.is_some() {
+            self.note_decisions();
+        }
+    }
+
+    #[cold]
+    fn note_decisions(&mut self) {
+        let spans = self.world.clocks.each_ref().map(Clock::relied_on);
+        if let Some(tape) = self.world.recorder() {
+            spans.into_iter().for_each(|spans| tape.relied_on(spans));
         }
     }
 

@@ -63,7 +63,7 @@ impl Memo {
 
 /// Trials in a row that came to no tape, or were not on those that are known, after which no more
 /// are tried: their costs are too uncertain, or close to a tick of a clock.
-const MOST_IN_VAIN: u32 = 200;
+const MOST_IN_VAIN: u32 = 50;
 
 /// Memory for all tapes of a model, about, B. A trial that goes another way then is left to the
 /// event engine.

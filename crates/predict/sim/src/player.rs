@@ -4,7 +4,7 @@
 use warifu_model::{Mark, Stage};
 
 use crate::case_model::CaseModel;
-use crate::clock::Span;
+use crate::clock::{Clock, Span, Ticks};
 use crate::outcome::ConnectionOutcome;
 use crate::packet::Transit;
 use crate::party::{Spent, Written};
@@ -108,6 +108,9 @@ impl Player {
                     continue;
                 }
                 Act::Spans { spans } => self.hold(&ways.spans[spans as usize]),
+                Act::Ticks { clock, ticks } => {
+                    self.have_begun(&world.clocks[usize::from(clock)], ticks)
+                }
                 Act::IsBehind { party, behind } => {
                     (self.parties[usize::from(party)].time < self.now) == behind
                 }
@@ -136,6 +139,13 @@ impl Player {
         spans.iter().all(|&Span { from, least, most }| {
             (least..=most).contains(&(self.now - self.events[usize::from(from)]))
         })
+    }
+
+    /// Whether so many ticks of a clock have begun.
+    #[inline]
+    fn have_begun(&self, clock: &Clock, Ticks { from, least, most }: Ticks) -> bool {
+        let ticks = clock.ticks_between(self.events[usize::from(from)], self.now);
+        (u64::from(least)..=u64::from(most)).contains(&ticks)
     }
 
     #[inline]

@@ -82,7 +82,7 @@ impl Turn<'_> {
 
     #[cold]
     fn tape_steps_since(&mut self, party: usize, from: usize) {
-        let Some(tape) = &mut self.world.tape else { return };
+        let Some(tape) = self.world.recorder() else { return };
         let state = &self.instance.parties[party];
         let ops = &self.model.programs.parties[party].ops;
         tape.ran(party, &ops[from..state.at as usize], state.cold);
@@ -153,7 +153,7 @@ impl Turn<'_> {
         let ns = pair.draw(state.cold, &mut streams[role], places);
         let ns = self.instance.speeds.of(state.role, state.cold, ns);
         state.spend(PROCESSING[role][1], ns);
-        if let Some(tape) = &mut self.world.tape {
+        if let Some(tape) = self.world.recorder() {
             tape.woke(party, state.role, state.cold, programs.wake[role]);
         }
         self.note(party, Doing::Wake, ns);
@@ -252,7 +252,7 @@ impl Turn<'_> {
             log.write(sender.time, messages.clone());
         }
         writes[messages.start] = Written { time: sender.time, spent: sender.spent };
-        if let Some(tape) = &mut self.world.tape {
+        if let Some(tape) = self.world.recorder() {
             tape.push(Act::Write { party: party as u8, first: messages.start as u16 });
         }
         let mut bytes = 0;

@@ -10,14 +10,17 @@
 //! are: constant, drawn, by a board's place in a band.
 //!
 //! What TCP decides by its clock is known from the spans that it notes ([`Clock::rely`]): ticks,
-//! timers and estimates of the round trip are bounded in them. Events come in the order of the tape
+//! timers and estimates of the round trip are bounded in them. Where another tick would decide
+//! otherwise, as of a delayed acknowledgement when answers come 40 ms later, each trial counts its
+//! own ([`Clock::rely_on_ticks`]), before what comes of it. Events come in the order of the tape
 //! if each is later than the one before, for then none of those that were waiting was earlier.
 //!
 //! [`Clock::rely`]: crate::clock::Clock::rely
+//! [`Clock::rely_on_ticks`]: crate::clock::Clock::rely_on_ticks
 
 use warifu_model::{Mark, Role, Stage};
 
-use crate::clock::Span;
+use crate::clock::{Span, Ticks};
 use crate::event_queue::Event;
 use crate::outcome::ConnectionOutcome;
 use crate::program::{Op, PROCESSING};
@@ -68,6 +71,8 @@ pub(crate) enum Act {
     Most { since: u16, ns: u64 },
     /// All of these at once; the index is of [`Ways::spans`].
     Spans { spans: u32 },
+    /// Since an event at least and at most so many ticks of a clock have begun.
+    Ticks { clock: u8, ticks: Ticks },
     /// A party passes a mark.
     Mark { party: u8, mark: Mark },
     /// The trial has ended; the index is of [`Ways::ends`].
@@ -166,7 +171,9 @@ impl Ways {
                     Some(step) if step.act == act => break,
                     Some(step) if step.otherwise != 0 => at = step.otherwise as usize,
                     Some(step) => {
-                        if step.act.decides() && act.decides() {
+                        // Events are looked for among each other.
+                        let both_events = step.act.is_event() && act.is_event();
+                        if step.act.is_check() || both_events {
                             self.steps[at].otherwise = self.steps.len() as u32;
                             self.append(&acts[index..], tape.end);
                         }
@@ -265,10 +272,10 @@ impl Act {
         matches!(self, Act::Least { .. } | Act::Most { .. })
     }
 
-    /// Whether something else may happen in its place.
-    fn decides(&self) -> bool {
-        use Act::{IsBehind, IsCold, IsDue};
-        self.is_event() || matches!(self, IsBehind { .. } | IsCold { .. } | IsDue { .. })
+    /// Whether it does nothing but see if something is so.
+    fn is_check(&self) -> bool {
+        use Act::{IsBehind, IsCold, IsDue, Spans, Ticks};
+        matches!(self, IsBehind { .. } | IsCold { .. } | IsDue { .. } | Spans { .. } | Ticks { .. })
     }
 
     /// Whether it is an event.
@@ -392,6 +399,13 @@ impl Recorder {
     pub(crate) fn woke(&mut self, party: usize, role: Role, cold: bool, cost: u32) {
         let stage = PROCESSING[role as usize][1];
         self.push(Act::Draw { party: party as u8, cold, stage, cost });
+    }
+
+    /// The numbers of ticks that TCP has relied on: before what came of it is put on the tape.
+    pub(crate) fn counted(&mut self, clock: u8, counts: Vec<Ticks>) {
+        for ticks in counts {
+            self.push(Act::Ticks { clock, ticks });
+        }
     }
 
     /// What TCP relied on in the event at hand.

@@ -97,7 +97,7 @@ impl<'a> Turn<'a> {
 
     #[cold]
     fn put_on_tape(&mut self, act: Act) {
-        if let Some(tape) = &mut self.world.tape {
+        if let Some(tape) = self.world.recorder() {
             tape.push(act);
         }
     }

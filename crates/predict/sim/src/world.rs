@@ -99,6 +99,15 @@ impl World {
         begin(3, Purpose::Lengths);
     }
 
+    /// What notes how the trial goes, with the numbers of ticks that decisions so far rest on.
+    pub(crate) fn recorder(&mut self) -> Option<&mut Recorder> {
+        let recorder = self.tape.as_deref_mut()?;
+        for (number, clock) in (0..).zip(&self.clocks) {
+            recorder.counted(number, clock.ticks_relied_on());
+        }
+        Some(recorder)
+    }
+
     /// Whether none of the first so many packets of each direction is lost.
     #[inline]
     pub(crate) fn keeps(&self, packets: [u64; 2]) -> bool {

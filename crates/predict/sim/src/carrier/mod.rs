@@ -270,6 +270,7 @@ impl Net<'_> {
             }
         };
         if let Some(tape) = self.tape {
+            tape.counted(route.clock, self.clock.ticks_relied_on());
             tape.sent(route.heading, bytes, arrives.as_ref().map(|(arrival, _)| *arrival));
             if first_sent != now {
                 tape.spoil();

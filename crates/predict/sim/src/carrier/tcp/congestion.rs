@@ -192,11 +192,15 @@ impl Socket {
         let mut idle = i64::from(context.clock.jiffies.wrapping_sub(self.lsndtime));
         let unchanged = self.congestion.cwnd <= context.settings.initcwnd
             && self.congestion.ssthresh == INFINITE;
-        context.clock.doubt(idle + 1 >= rto && !unchanged);
-        if context.clock.is_noting() && !unchanged {
-            let least = u64::from(self.round_trip.least_timeout(&context.settings.kernel));
-            let most = (least * context.clock.jiffy_ns()).saturating_sub(1);
-            context.clock.rely(self.last_sent_at, 0, most);
+        if !context.clock.is_noting() {
+            context.clock.doubt(idle + 1 >= rto && !unchanged);
+        } else if !unchanged {
+            let least_rto = self.round_trip.least_timeout(&context.settings.kernel);
+            if idle <= i64::from(least_rto) {
+                context.clock.rely_on_ticks(self.last_sent_at, idle as u32, (0, least_rto));
+            } else {
+                context.clock.rely_on_all();
+            }
         }
         if idle <= rto {
             return;

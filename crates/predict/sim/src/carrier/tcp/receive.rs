@@ -50,20 +50,14 @@ pub(crate) struct Receiver {
     rcv_mss: u32,
     last_seg_size: u32,
     delack_timeout: u32,
+    /// The event that set it and its jiffy, and how long the delay is at least and at most,
+    /// jiffies, where that is noted.
+    delack_set_at: (u16, u32),
+    delack_delay: (u32, u32),
     /// Data beyond a hole, ascending and apart; and the same by recency, for SACK.
     out_of_order: Vec<Range>,
     recent: Vec<Range>,
     duplicate: Option<Range>,
-}
-
-/// Notes that a decision is the same if from then on so many jiffies have begun, whatever the phase
-/// of the ticks: within a time, one more may begin than fit into it.
-#[cold]
-fn rely_on_jiffies(clock: &Clock, from: u16, least: i64, most: i64) {
-    let jiffy = clock.jiffy_ns();
-    let least = (least as u64).saturating_mul(jiffy);
-    let most = u64::try_from(most).unwrap_or(0).saturating_mul(jiffy);
-    clock.rely(from, least, if most > 0 { most - 1 } else { 0 });
 }
 
 /// What a segment did to the stream.
@@ -138,11 +132,12 @@ impl Receiver {
     /// (`tcp_event_data_sent`).
     pub(super) fn data_sent(&mut self, clock: &Clock) {
         let gap = clock.jiffies.wrapping_sub(self.lrcvtime);
-        clock.doubt(self.ato > 0 && gap + 1 >= self.ato && gap <= self.ato);
-        if clock.is_noting() && self.ato > 0 {
-            let ato = i64::from(self.ato);
-            let (least, most) = if gap < self.ato { (0, ato - 1) } else { (ato, i64::MAX) };
-            rely_on_jiffies(clock, self.last_received_at, least, most);
+        if !clock.is_noting() {
+            clock.doubt(self.ato > 0 && gap + 1 >= self.ato && gap <= self.ato);
+        } else if self.ato > 0 {
+            let soon = gap < self.ato;
+            let within = if soon { (0, self.ato - 1) } else { (self.ato, u32::MAX) };
+            clock.rely_on_ticks(self.last_received_at, gap, within);
         }
         if gap < self.ato {
             self.pingpong = self.pingpong.saturating_add(1);
@@ -211,21 +206,13 @@ impl Receiver {
             self.ato = kernel.ato_min;
         } else {
             let gap = now.wrapping_sub(self.lrcvtime);
-            let short = gap < kernel.ato_min / 2;
-            let middling = gap > self.ato.max(kernel.ato_min / 2) + 1 && gap < rto;
-            let long = gap > self.ato + 1 && gap > rto + 1;
-            context.clock.doubt(!(short || middling || long));
             if context.clock.is_noting() {
-                let half = i64::from(kernel.ato_min / 2);
-                let least_rto = i64::from(round_trip.least_timeout(kernel));
-                let most_rto = i64::from(round_trip.most_timeout(kernel));
-                let ato = i64::from(self.ato);
-                let (least, most) = match (short, middling) {
-                    (true, _) => (0, half),
-                    (_, true) => (ato.max(half) + 1, least_rto),
-                    _ => (ato.max(most_rto) + 1, i64::MAX),
-                };
-                rely_on_jiffies(context.clock, self.last_received_at, least, most);
+                self.rely_on_gap(context, gap, round_trip);
+            } else {
+                let short = gap < kernel.ato_min / 2;
+                let middling = gap > self.ato.max(kernel.ato_min / 2) + 1 && gap < rto;
+                let long = gap > self.ato + 1 && gap > rto + 1;
+                context.clock.doubt(!(short || middling || long));
             }
             if gap <= kernel.ato_min / 2 {
                 self.ato = (self.ato >> 1) + kernel.ato_min / 2;
@@ -237,6 +224,56 @@ impl Receiver {
         }
         self.lrcvtime = now;
         self.last_received_at = context.clock.event;
+    }
+
+    /// Notes between which gaps the delay is adapted in the same way as to this one, in jiffies.
+    /// The timeout is known within bounds.
+    #[cold]
+    fn rely_on_gap(&self, context: &Context<'_, '_>, gap: u32, round_trip: &RoundTrip) {
+        let kernel = &context.settings.kernel;
+        let half = kernel.ato_min / 2;
+        let least_rto = round_trip.least_timeout(kernel);
+        let most_rto = round_trip.most_timeout(kernel);
+        let usual = self.ato.max(half + 1);
+        let within = if gap <= half {
+            (0, half)
+        } else if gap < self.ato && (self.ato >> 1) + gap <= least_rto {
+            (gap, gap)
+        } else if (usual..=least_rto).contains(&gap) {
+            (usual, least_rto)
+        } else if gap > usual.max(most_rto) {
+            (usual.max(most_rto) + 1, u32::MAX)
+        } else {
+            return context.clock.rely_on_all();
+        };
+        context.clock.rely_on_ticks(self.last_received_at, gap, within);
+    }
+
+    /// Notes what it rests on whether the delay within which an acknowledgement is to leave already
+    /// is over soon, or before a new one that is between so many jiffies long: that so many of it
+    /// have passed.
+    #[cold]
+    fn rely_on_delack(&self, context: &Context<'_, '_>, (least_ato, most_ato): (u32, u32)) {
+        let (set_at, set_in) = self.delack_set_at;
+        let (least_delay, most_delay) = self.delack_delay;
+        let passed = context.clock.jiffies.wrapping_sub(set_in);
+        let soon = most_delay.saturating_sub(least_ato >> 2);
+        let not_soon = least_delay.saturating_sub(most_ato >> 2);
+        let most_ack_delay = context.settings.kernel.delack_max;
+        let kept = most_delay.saturating_sub(least_ato.min(most_ack_delay));
+        let replaced = least_delay.saturating_sub(most_ato.min(most_ack_delay));
+        let within = if passed >= soon {
+            (soon, u32::MAX)
+        } else if passed >= not_soon {
+            return context.clock.rely_on_all();
+        } else if passed >= kept {
+            (kept, not_soon - 1)
+        } else if passed < replaced {
+            (0, replaced - 1)
+        } else {
+            return context.clock.rely_on_all();
+        };
+        context.clock.rely_on_ticks(set_at, passed, within);
     }
 
     /// Adds a range beyond a hole, joining what touches.
@@ -383,36 +420,61 @@ impl Socket {
         }
     }
 
+    /// How long an acknowledgement may wait now, jiffies, where the smoothed round trip is so long,
+    /// us; 0 for not known.
+    fn ack_delay(&self, kernel: &Kernel, srtt_us: u32) -> u32 {
+        let receiver = &self.receiver;
+        if receiver.ato <= kernel.delack_min {
+            return receiver.ato;
+        }
+        let interactive =
+            receiver.pingpong >= kernel.pingpong_thresh || receiver.pending & PUSHED != 0;
+        // HZ / 2 where the connection is neither interactive nor pushed.
+        let half_second = kernel.jiffy.ceil_us(500_000);
+        let mut most = if interactive { kernel.delack_max } else { half_second };
+        if srtt_us > 0 {
+            most = most.min(kernel.jiffy.ceil_us(u64::from(srtt_us)).max(kernel.delack_min));
+        }
+        receiver.ato.min(most)
+    }
+
+    /// The same in all trials whose round trips are of the same kinds: at least and at most.
+    #[cold]
+    fn ack_delays(&self, kernel: &Kernel) -> (u32, u32) {
+        if self.round_trip.srtt >> 3 == 0 {
+            let delay = self.ack_delay(kernel, 0);
+            return (delay, delay);
+        }
+        let least = self.ack_delay(kernel, self.round_trip.least_us().max(1));
+        (least, self.ack_delay(kernel, self.round_trip.most_us()))
+    }
+
     /// `tcp_send_delayed_ack`.
     fn delay_ack(&mut self, context: &mut Context<'_, '_>) {
         let kernel = &context.settings.kernel;
         let now = context.clock.jiffies;
-        let srtt = u64::from(self.round_trip.srtt >> 3);
+        let ato = self.ack_delay(kernel, self.round_trip.srtt >> 3);
+        let noted = context.clock.is_noting().then(|| self.ack_delays(kernel));
         let receiver = &mut self.receiver;
-        let mut ato = receiver.ato;
-        if ato > kernel.delack_min {
-            let interactive =
-                receiver.pingpong >= kernel.pingpong_thresh || receiver.pending & PUSHED != 0;
-            // HZ / 2 where the connection is neither interactive nor pushed.
-            let half_second = kernel.jiffy.ceil_us(500_000);
-            let mut most = if interactive { kernel.delack_max } else { half_second };
-            if srtt > 0 {
-                most = most.min(kernel.jiffy.ceil_us(srtt).max(kernel.delack_min));
-            }
-            ato = ato.min(most);
-        }
         let mut timeout = now + ato.min(kernel.delack_max);
         if receiver.pending & TIMER != 0 {
-            context.clock.doubt(true);
+            match noted {
+                Some(delays) => receiver.rely_on_delack(context, delays),
+                None => context.clock.doubt(true),
+            }
             if receiver.delack_timeout <= now + (ato >> 2) {
                 self.send_ack(context);
                 return;
             }
             timeout = timeout.min(receiver.delack_timeout);
         }
+        // One that is kept was set before.
+        let is_new = receiver.pending & TIMER == 0 || timeout < receiver.delack_timeout;
         receiver.pending |= SCHEDULED | TIMER;
         receiver.delack_timeout = timeout;
-        if context.clock.is_noting() {
+        if let (true, Some((least, most))) = (is_new, noted) {
+            receiver.delack_set_at = (context.clock.event, now);
+            receiver.delack_delay = (least.min(kernel.delack_max), most.min(kernel.delack_max));
             // A longer delay may be cut down by the estimate of the round trip.
             let least = (timeout - now).min(kernel.delack_min);
             self.delack_bounds = Bounds::of(context.clock, least);

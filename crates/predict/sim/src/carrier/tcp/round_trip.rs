@@ -114,10 +114,15 @@ impl RoundTrip {
         self.bounds_us[0].saturating_sub(ROUNDING_US)
     }
 
+    /// What none is above, us.
+    pub(crate) fn most_us(&self) -> u32 {
+        self.bounds_us[1] + ROUNDING_US
+    }
+
     /// What the timeout is at most in any such trial, jiffies: the variance term is never above
     /// four times the longest round trip.
     pub(crate) fn most_timeout(&self, kernel: &Kernel) -> u32 {
-        let most_us = u64::from(self.bounds_us[1] + ROUNDING_US);
+        let most_us = u64::from(self.most_us());
         let us = most_us + (4 * most_us).max(u64::from(kernel.rto_min_us));
         kernel.jiffy.ceil_us(us).max(kernel.timeout_init).min(kernel.rto_max)
     }
