@@ -148,7 +148,8 @@ def predict(
         typer.Option(
             "--tier",
             help="events: random trials. exact: patterns of losses by their probability, where "
-            "losses and costs alone depend on chance. auto: exact where a case allows it.",
+            "losses and costs alone depend on chance; trials where nothing is lost. auto: exact "
+            "where a case allows it.",
         ),
     ] = Tier.EVENTS,
     baseline: Baseline = None,

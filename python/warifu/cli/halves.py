@@ -61,12 +61,22 @@ def predict(
         finally:
             _remove_if_empty(folder)
     if tier != "events":
-        screen.say(
-            f"exact tier: {done['exact']} of {done['cases']} cases; patterns of losses that it "
-            f"left out have a probability of at most {done['residual']:.1g}, which the intervals "
-            "of times and failures allow for"
-        )
+        screen.say(_of_exact_tier(done))
     return target
+
+
+def _of_exact_tier(done: dict[str, Any]) -> str:
+    """What the exact tier did of a prediction, and what its intervals hold."""
+    if not done["exact"]:
+        return (
+            "exact tier: of no case, since nothing is lost, or so much that patterns of losses are "
+            "too many, or more than losses and costs depends on chance: all are of trials"
+        )
+    return (
+        f"exact tier: {done['exact']} of {done['cases']} cases; patterns of losses that it left "
+        f"out have a probability of at most {done['residual']:.1g}, which the intervals of times "
+        "and failures allow for; they do not for the noise of the costs that it draws"
+    )
 
 
 def _what_is_left(target: Path, partial: Path, older: bool) -> str:

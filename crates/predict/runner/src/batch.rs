@@ -60,8 +60,8 @@ pub enum Tier {
     /// Trials, each with its own losses, costs and jitter.
     #[default]
     Events,
-    /// Patterns of losses with their probabilities ([`Simulator::enumerate`]); a case that does not
-    /// qualify is an error.
+    /// Patterns of losses with their probabilities ([`Simulator::enumerate`]); trials where nothing
+    /// is lost. A case that does not qualify is an error.
     Exact,
     /// Exact where a case qualifies, else by trials. One does not whose packets and losses are so
     /// many that the patterns that are taken at most would leave out more than a hundredth.
@@ -138,8 +138,10 @@ pub fn check(study: &Study, catalog: &Catalog, tier: Tier) -> Result<(), warifu_
                                figures, or UDP): use auto or events";
                 return Err(warifu_model::Error::in_case("tier", message).in_file(&study.file));
             }
-            let few = simulator.few_patterns_suffice(&model, Accuracy::default());
-            if let (Tier::Exact, Err(TooManyPatterns { residual, most })) = (tier, few) {
+            if tier == Tier::Exact
+                && let Err(TooManyPatterns { residual, most }) =
+                    simulator.few_patterns_suffice(&model, Accuracy::default())
+            {
                 let message = format!(
                     "is exact, and the patterns of losses that are taken at most would leave out \
                      some {:.0} % of connections here (at most {:.0} %): less loss, fewer \

@@ -18,9 +18,12 @@ pub(crate) struct Exact {
 }
 
 /// Whether a case is enumerated: its model qualifies, and the patterns that are taken at most have
-/// nearly all of its probability.
+/// nearly all of its probability. Where nothing is lost there is one pattern, and what differs is
+/// drawn: that is what trials do, whose noise is told.
 pub(crate) fn is_enumerated(simulator: &mut Simulator, model: &CaseModel) -> bool {
-    model.can_be_enumerated() && simulator.few_patterns_suffice(model, Accuracy::default()).is_ok()
+    model.can_be_enumerated()
+        && model.loses()
+        && simulator.few_patterns_suffice(model, Accuracy::default()).is_ok()
 }
 
 /// Enumerates a case; `None` where it does not qualify, and if `go_on` says no.

@@ -48,10 +48,27 @@ fn weights_of_a_time_and_of_failing_lack_the_residual_to_one() {
     let [lossless, lossy] = &kept.cases[..] else { panic!("{} cases", kept.cases.len()) };
     assert!(done.residual > 1e-9 && done.residual <= 1e-3, "{done:?}");
     for metric in [Metric::HttpsEstablishment, Metric::TcpConnect] {
-        assert!(lacking(lossless, metric).abs() < 1e-10);
         assert!((lacking(lossy, metric) - done.residual).abs() < 1e-10);
     }
-    assert!(kept.cases.iter().all(|case| case.weights == Weights::Probabilities));
+    assert_eq!(lossy.weights, Weights::Probabilities);
+    // One pattern, of which there are trials.
+    assert_eq!((lossless.weights, done.exact), (Weights::Trials, 1));
+}
+
+/// What is sent again is lost as well: at 20 % loss the packets of a trial without loss would have
+/// few patterns.
+#[test]
+fn patterns_of_what_is_sent_again_count() {
+    let catalog = catalog();
+    for (loss, qualifies) in [("2 %", true), ("5 %", true), ("20 %", false), ("40 %", false)] {
+        let text = STUDY.replace("\"0 %\", \"2 %\"", &format!("\"{loss}\""));
+        let study = Study::parse(&text, "exact.toml", &catalog).unwrap();
+        assert_eq!(check(&study, &catalog, Tier::Exact).is_ok(), qualifies, "{loss}");
+        let options = Options { tier: Tier::Auto, ..Options::default() };
+        let (mut kept, cancel) = (Memory::default(), AtomicBool::new(false));
+        let done = predict(&study, &catalog, options, &mut kept, &mut |_| {}, &cancel).unwrap();
+        assert_eq!((done.exact, done.residual <= 0.01), (u64::from(qualifies), true), "{done:?}");
+    }
 }
 
 /// A request of seventy packets at 20 % loss: no number of patterns has a share of its

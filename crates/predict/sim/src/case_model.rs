@@ -213,6 +213,11 @@ impl CaseModel {
             && self.paths.iter().all(|path| path.independent_loss().is_some())
     }
 
+    /// Whether a packet may be lost.
+    pub fn loses(&self) -> bool {
+        self.paths.iter().any(|path| path.independent_loss() != Some(0.0))
+    }
+
     /// The same for [`Simulator::enumerate`](crate::Simulator::enumerate), with nothing lost yet,
     /// and the probability of losing a packet of each direction. `None` where more depends on
     /// chance than losses, costs, lengths and the phase of the ticks.
