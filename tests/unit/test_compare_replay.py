@@ -175,7 +175,7 @@ def test_a_replay_of_other_runs_is_refused_and_both_are_named(tmp_path: Path) ->
     assert "\n" not in said
     assert "is of the runs run-predicted-1 and run-measured-9" in said
     assert "the halves beside it are run-predicted-1 and run-measured-2" in said
-    assert said.endswith(": remove it and run `warifu compare` again")
+    assert said.endswith("compare` again, or restore its archive anew if it came from one")
 
 
 @pytest.mark.parametrize(

@@ -222,6 +222,9 @@ def _refuse_twice(paths: list[str]) -> None:
     """Rejects two values for one setting: neither may win silently."""
     for path in paths:
         if paths.count(path) > 1:
+            if path.startswith("require."):
+                what = path.removeprefix("require.")
+                raise typer.BadParameter(f"{what} has two bounds, and may have one: ask twice")
             flags = [names for names, (own, _) in FLAGS.items() if own == path]
             flag = f"--{flags[0].replace('_', '-')} and " if flags else ""
             raise typer.BadParameter(f"{path} is given twice, by {flag}--set: give it once")

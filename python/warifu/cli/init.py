@@ -48,7 +48,12 @@ class _StudyOrDevice(Group):
         )
 
 
-init_app = typer.Typer(name="init", cls=_StudyOrDevice, rich_markup_mode=None)
+init_app = typer.Typer(
+    name="init",
+    help="Write a study, or a device's profile, to start from.",
+    cls=_StudyOrDevice,
+    rich_markup_mode=None,
+)
 
 
 @init_app.command(_STUDY)

@@ -34,6 +34,8 @@ _ACKNOWLEDGEMENTS = "other_acknowledgements"
 _MOST = 10**18
 #: How far apart a time and the archived one may be, ns: each is rounded.
 _ARCHIVED_NS = 1_000.0
+#: What to do about one that is not usable. Of a restored folder none is made again.
+_AGAIN = "remove it and run `warifu compare` again, or restore its archive anew if it came from one"
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ def refuse_other_times(
             what = f"a connection of part {one} with {ours[at]:,.0f} ns, measured {theirs[at]:,.0f}"
         else:
             continue
-        raise ResultsDamaged(f"{where} has {what}: remove it and run `warifu compare` again")
+        raise ResultsDamaged(f"{where} has {what}: {_AGAIN}")
 
 
 def write_replay(
@@ -209,4 +211,4 @@ def _flags(file: Path, values: list[Any], key: str) -> NDArray[np.bool_]:
 
 
 def _not_usable(file: Path, what: str) -> ResultsDamaged:
-    return ResultsDamaged(f"{file}: {what}: remove it and run `warifu compare` again")
+    return ResultsDamaged(f"{file}: {what}: {_AGAIN}")
