@@ -33,15 +33,19 @@ def deferred() -> Iterator[None]:
     _noted.clear()
     before = {number: signal.signal(number, _note) for number in SIGNALS}
     try:
-        yield
-    except Exception:
-        # A program that fails because of the signal is not what happened.
+        try:
+            yield
+        except Exception:
+            # A program that fails because of the signal is not what happened.
+            check()
+            raise
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
         check()
-        raise
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    check()
+        # Outside nothing is noted, and what was is told.
+        _noted.clear()
 
 
 def check() -> None:

@@ -70,3 +70,9 @@ def test_deferral_outside_the_main_thread() -> None:
     thread.start()
     thread.join()
     assert seen == [before]
+
+
+def test_what_was_noted_is_told_once() -> None:
+    with pytest.raises(SystemExit), interruption.deferred():
+        os.kill(os.getpid(), signal.SIGHUP)
+    interruption.check()
