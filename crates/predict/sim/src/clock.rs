@@ -16,8 +16,8 @@ const WHEEL_PERIOD_JIFFIES: u64 = 1 << (LEVEL_SHIFT * (LEVELS - 1));
 /// From the tick until the timer's function has sent its packet, ns. Of the order of a softirq;
 /// far below what any comparison resolves.
 const SOFTIRQ_NS: u64 = 10_000;
-/// Ticks by which a number of them is far from another: computing differs by less from trial to
-/// trial.
+/// Ticks by which a number of them is far from another. Nearer, trials of one case would now note a
+/// span and now a number, and could not share their tapes.
 const BY_FAR: u32 = 2;
 
 /// The length of the kernel's tick.
