@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from warifu import _core, provenance
 from warifu.files import RESULTS_BYTES, FileRefused, read_text
-from warifu.study import STAND_IN, StudyError
+from warifu.study import COMMAND_LINE, STAND_IN, StudyError
 
 if TYPE_CHECKING:
     from warifu.study import Loaded
@@ -141,6 +141,18 @@ def run(
         now=provenance.now,
         tier=tier,
     )
+
+
+def replaces_another_question(loaded: Loaded, folder: Path) -> bool:
+    """Whether ``folder`` holds what another question of the command line was answered by."""
+    try:
+        text = read_text(folder / "predicted" / "manifest.json", RESULTS_BYTES)
+        there = json.loads(text)["study"]
+        return bool(
+            loaded.file == there["file"] == COMMAND_LINE and loaded.text != there["text"]
+        )
+    except (OSError, FileRefused, RecursionError, ValueError, KeyError, TypeError):
+        return False
 
 
 def refuse_another_study(name: str, folder: Path) -> None:

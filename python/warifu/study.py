@@ -433,7 +433,8 @@ def _profile(file: Path) -> str:
 
 def _read(path: Path, most: int) -> str:
     try:
-        return files.read_text(path, most)
+        # Some editors begin a file with a byte order mark, and not every parser of TOML skips it.
+        return files.read_text(path, most).removeprefix("\ufeff")
     except FileNotFoundError:
         raise StudyError(
             f"{path}: does not exist: name a study, or make one with `warifu init {path}`"

@@ -15,13 +15,17 @@ import pytest
 
 from support.lossy import Law
 from support.synthetic import Cell, Half, study
+from warifu import _core
+from warifu.answer.badge import badge
+from warifu.answer.model import Level
 from warifu.compare.gates import Verdict
 from warifu.compare.join import compare_folder
 from warifu.compare.replay import replayed
 from warifu.compare.rows import Row
 from warifu.report.accuracy_details import conditions_table
 from warifu.results import Results, ResultsDamaged, ResultsError
-from warifu.results.replay import ReplayOfCase, read_replay, write_replay
+from warifu.results.packets import REPLAYED
+from warifu.results.replay import ReplayOfCase, read_replay, seal, write_replay
 
 LOSSY = Cell(loss=0.02)
 RUNS = 100
@@ -148,7 +152,12 @@ def folder_with_replay(
     write_replay(folder, "run-predicted-1", "run-measured-2", {LOSSY.case_id: of})
     value = json.loads((folder / "replay.json").read_text())
     value["cases"][LOSSY.case_id] |= case or {}
-    (folder / "replay.json").write_text(json.dumps(value | changes))
+    return written(folder, value, **changes)
+
+
+def written(folder: Path, value: dict[str, Any], **changes: object) -> Path:
+    """Writes a replay with the seal of what it says."""
+    (folder / "replay.json").write_text(json.dumps(value | {"sha256": seal(value["cases"])} | changes))
     return folder
 
 
@@ -263,7 +272,7 @@ def test_a_replay_of_other_connections_is_refused(
     value["cases"][LOSSY.case_id] = {
         name: entries[: len(changed)] for name, entries in of.items()
     } | {"measured_ns": changed}
-    (folder / "replay.json").write_text(json.dumps(value))
+    written(folder, value)
     with pytest.raises(ResultsError, match=said):
         compare_folder(folder)
 
@@ -273,8 +282,35 @@ def test_times_as_an_archive_rounds_them_are_the_same(tmp_path: Path) -> None:
     value = json.loads((folder / "replay.json").read_text())
     of = value["cases"][LOSSY.case_id]
     of["measured_ns"] = [round(ns / 1_000) * 1_000 for ns in of["measured_ns"]]
+    assert compare_folder(written(folder, value)).cases[0].replayed == 2_000
+
+
+def test_a_replay_that_was_changed_is_refused(tmp_path: Path) -> None:
+    folder = folder_with_replay(tmp_path)
+    value = json.loads((folder / "replay.json").read_text())
+    sequences = value["cases"][LOSSY.case_id]["same_sequence"]
+    sequences[7] = not sequences[7]
     (folder / "replay.json").write_text(json.dumps(value))
-    assert compare_folder(folder).cases[0].replayed == 2_000
+    with pytest.raises(ResultsDamaged, match=r"replay\.json: was changed after it was written"):
+        compare_folder(folder)
+
+
+@pytest.mark.parametrize("could", [True, False])
+def test_a_replay_that_is_missing_is_told_with_the_verdict(tmp_path: Path, could: bool) -> None:
+    folder = folder_with_replay(tmp_path)
+    if could:
+        measured = Results.open(folder / "measured")
+        said = {key: value for key, value in measured.manifest.items() if key != "written_as"}
+        said["cells"] = {LOSSY.case_id: {REPLAYED: True}}
+        _core.write_manifest(measured.path, json.dumps(said))
+    predicted = Results.open(folder / "predicted")
+    assert "replay" not in badge(predicted, compare_folder(folder)).text
+    (folder / "replay.json").unlink()
+    comparison = compare_folder(folder)
+    assert [case.replay_missing for case in comparison.cases] == [could]
+    found = badge(predicted, comparison)
+    assert ("the replay of 1 is missing" in found.text) == could, found
+    assert not could or found.level is not Level.PASS
 
 
 def test_few_pairs_beyond_p95_do_not_decide_it() -> None:

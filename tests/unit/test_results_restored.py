@@ -16,6 +16,7 @@ import pytest
 
 from support.synthetic import Cell, Half
 from warifu.results import Results, ResultsDamaged, archive
+from warifu.results.packets import can_be_replayed
 from warifu.results.replay import ReplayOfCase, read_replay, write_replay
 
 CELL = Cell(loss=0.02)
@@ -74,6 +75,10 @@ def test_replay_of_the_run(kept: Path, has_names: bool, has_run: bool) -> None:
     archive.restore(kept, target)
     of = read_replay(target, "run-predicted-1", "run-measured-2")[CELL.case_id]
     assert of.trials.size == 50
+    measured = Results.open(target / "measured")
+    assert can_be_replayed(measured.manifest, CELL.case_id)
+    unchecked = any("no run.json lay beside it" in one for one in measured.manifest["warnings"])
+    assert unchecked == (not has_run)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +140,11 @@ def test_replay_that_is_missing(kept: Path) -> None:
             "a.parquet: is not of the run that a.run.json is of, which has anoth",
         ),
         ({"replay": 3}, "a.run.json: does not say what archive it is of"),
+        (
+            {"run_ids": {"predicted": "run-predicted-1", "measured": "run-measured-9"}},
+            "a.run.json: names the measured run run-measured-9, and a.parquet is of run-measured-2",
+        ),
+        ({"run_ids": ["run-predicted-1"]}, "a.run.json: does not say which runs it is of"),
     ],
 )
 def test_run_json_of_another_run(kept: Path, change: dict[str, Any], words: str) -> None:

@@ -40,6 +40,15 @@ def test_flags_override_a_file(tmp_path: Path) -> None:
     assert loaded.study.trials == 7
 
 
+def test_a_byte_order_mark_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "marked.toml").write_text("\ufeff" + STUDY)
+    loaded = studies.load("marked.toml", [("link.rtt", "80 ms")])
+    assert loaded.text == STUDY
+    # What reads the text a second time sees its keys.
+    assert studies.no_longer_varied(loaded) == ["link.rtt"]
+    assert studies.name_in(studies.read_study(tmp_path / "marked.toml")) == "three"
+
+
 def test_a_manifest_tells_where_everything_comes_from(tmp_path: Path) -> None:
     (tmp_path / "three.toml").write_text(STUDY)
     loaded = studies.load("three.toml")

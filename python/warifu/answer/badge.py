@@ -39,7 +39,9 @@ def badge(main: Results, comparison: Comparison | None) -> Badge:
     shown = ", ".join(f"{counts[one]} {word}" for one, word in words.items() if counts[one])
     if counts[Verdict.FAIL]:
         return Badge(f"outside its gates in {counts[Verdict.FAIL]}: {of} ({shown})", Level.FAIL)
-    if counts[Verdict.UNDECIDED]:
+    if unreplayed := sum(case.replay_missing for case in judged):
+        shown += f"; the replay of {unreplayed} is missing, and with it their gates"
+    if counts[Verdict.UNDECIDED] or unreplayed:
         return Badge(f"validated in part: {of} ({shown})", Level.UNDECIDED)
     return Badge(f"validated: {of} ({shown})", Level.PASS)
 

@@ -43,6 +43,7 @@ def predict(
     target, partial = folder / "predicted", folder / "predicted.partial"
     prediction.refuse_another_study(loaded.study.name, folder)
     older = (target / "manifest.json").is_file()
+    another = prediction.replaces_another_question(loaded, folder)
     loaded, left_out = prediction.predictable(loaded)
     _warn_of_skipped("predicted", left_out.reasons)
     with screen.progress(f"predicting {loaded.study.name}") as report:
@@ -60,6 +61,8 @@ def predict(
             raise KeyboardInterrupt(_what_is_left(target, partial, older)) from None
         finally:
             _remove_if_empty(folder)
+    if another:
+        screen.say(f"{target}: was of another question, which --out OTHER_FOLDER would have kept")
     if tier != "events":
         screen.say(_of_exact_tier(done))
     return target

@@ -30,6 +30,7 @@ from warifu.compare.rows import (
 )
 from warifu.compare.speed import AT_ITS_SPEED, MachineSpeed, computing_ns, speed_for
 from warifu.results import Distribution, Floats, Results
+from warifu.results.packets import can_be_replayed
 from warifu.results.parts import LEAST_PARTS
 from warifu.results.replay import ReplayOfCase, refuse_other_times
 from warifu.results.trials import Trials
@@ -132,8 +133,14 @@ def compare_case(
         null_models=beside,
         replayed=0 if pairs is None else pairs.connections,
         divergent=0 if pairs is None else pairs.divergent,
+        replay_missing=bool(gates) and replay is None and _can_be_replayed(measured, case_id, theirs),
         missing=missing,
     )
+
+
+def _can_be_replayed(measured: Results, case_id: str, theirs: Distribution) -> bool:
+    """Whether any of its connections can; one that failed has no time to hold against another."""
+    return theirs.completed > 0 and can_be_replayed(measured.manifest, case_id)
 
 
 @dataclass(frozen=True)

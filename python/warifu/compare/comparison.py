@@ -62,6 +62,8 @@ class CaseComparison:
     #: Connections that were replayed, and those of them in which a packet has no counterpart.
     replayed: int = 0
     divergent: int = 0
+    #: Whether it could have been replayed, and its replay was left out or is missing.
+    replay_missing: bool = False
     #: What of the comparison there was nothing to make of, a clause each.
     missing: list[str] = field(default_factory=list)
 

@@ -25,7 +25,7 @@ from warifu.printable import lone_surrogate
 from warifu.results import MEASURED, PREDICTED, ResultsError, read_manifest
 
 FILE_NAME = "comparison.json"
-VERSION = 12
+VERSION = 13
 
 
 def save(comparison: Comparison, folder: Path) -> Path:

@@ -28,7 +28,7 @@ import polars as pl
 
 import warifu._core as _core
 from warifu.files import FileRefused, read_bytes, read_text, refuse_to_replace, replacing
-from warifu.printable import clipped
+from warifu.printable import clipped, printable
 from warifu.results import kept_trials, replay_archive
 from warifu.results.folder import Results, Setting
 from warifu.results.manifest import (
@@ -39,6 +39,7 @@ from warifu.results.manifest import (
     ResultsDamaged,
     ResultsError,
 )
+from warifu.results.packets import REPLAYED
 from warifu.results.pages import PagesRefused, refuse_large
 from warifu.results.registration import sealed_anew, was_before
 from warifu.results.replay import read_replay, write_replay
@@ -186,6 +187,7 @@ def restore(source: Path, folder: Path) -> None:
         ) as partial:
             whole = Path(partial) / folder.name
             _restore_halves(source, content, whole)
+            _refuse_other_runs(source, whole)
             if beside is not None:
                 _restore_replay(beside, whole)
             whole.rename(folder)
@@ -200,7 +202,7 @@ def restore(source: Path, folder: Path) -> None:
 
 def _restore_halves(source: Path, content: bytes, folder: Path) -> None:
     try:
-        _restore(source.name, content, folder)
+        _restore(source, content, folder)
     except _core.StorageError:
         # Not the archive's fault: it must not be called damaged.
         raise
@@ -247,13 +249,32 @@ def _replay_beside(source: Path, content: bytes) -> Path | None:
     return beside if is_there else None
 
 
+def _refuse_other_runs(source: Path, folder: Path) -> None:
+    """Raises ResultsDamaged where an archive's halves are not the runs that `run.json` beside it
+    names, if that is there."""
+    run_file = source.with_suffix(".run.json")
+    if not run_file.exists():
+        return
+    halves = [Results.open(folder / half) for half in (PREDICTED, MEASURED)]
+    try:
+        named = json.loads(read_text(run_file, MOST_BYTES))["run_ids"]
+        other = next((one for one in halves if named[one.half] != one.run_id), None)
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        raise _other_run(run_file, "does not say which runs it is of") from None
+    if other is not None:
+        raise _other_run(
+            run_file,
+            f"names the {other.half} run {clipped(printable(str(named[other.half])))}, and "
+            f"{source.name} is of {clipped(printable(other.run_id))}",
+        )
+
+
 def _other_run(file: Path, what: str) -> ResultsDamaged:
     return ResultsDamaged(f"{file}: {what}: take it from where it was committed")
 
 
-def _restore(name: str, content: bytes, folder: Path) -> None:
+def _restore(source: Path, content: bytes, folder: Path) -> None:
     kept = pl.read_parquet_metadata(io.BytesIO(content))
-    sha256 = hashlib.sha256(content).hexdigest()
     steps = _read(content)
     rows = steps.with_columns(pl.col("ticks", "trial").cum_sum().over(_GROUP))
     value = pl.when(pl.col("unit") == "ns").then(pl.col("ticks").cast(pl.Float64) * _TICK_NS)
@@ -268,7 +289,10 @@ def _restore(name: str, content: bytes, folder: Path) -> None:
             part
         )
         sealed = _write(part, part.read_bytes())
-        manifest["warnings"] = [*(manifest.get("warnings") or []), _restored(name, sha256)]
+        restored = _restored(source.name, hashlib.sha256(content).hexdigest())
+        if not source.with_suffix(".run.json").exists():
+            restored += "; no run.json lay beside it that says what it must be"
+        manifest["warnings"] = [*(manifest.get("warnings") or []), restored]
         manifest["files"] = {f"observations/{part.name}": sealed}
         if half == PREDICTED and STRATA in kept:
             manifest["files"][STRATA] = _write(folder / half / STRATA, kept[STRATA].encode())
@@ -302,6 +326,11 @@ def _restore_replay(source: Path, folder: Path) -> None:
             raise _other_run(source, f"is of another run: {what}")
     write_replay(folder, *runs, cases)
     read_replay(folder, *runs)
+    # Its packets are not restored: without this nothing tells that a replay is missing.
+    manifest = {key: value for key, value in measured.manifest.items() if key != WRITTEN_AS}
+    for case_id in cases:
+        manifest["cells"].setdefault(case_id, {})[REPLAYED] = True
+    _core.write_manifest(measured.path, json.dumps(manifest))
 
 
 def _write(file: Path, content: bytes) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 """Reading and writing `replay.json`: measured connections, each simulated once more with the fates
 that its packets met on the link.
 
-It lies beside the two halves that it is of, and names both runs. A case's lists have an entry for
-each connection; `replayed_ns` is null where the replay came to nothing. Divergent connections, in
+It lies beside the two halves that it is of, names both runs and has the SHA-256 of its cases, so
+that one that was changed is not read. A case's lists have an entry for each connection; `replayed_ns` is null where the replay came to nothing. Divergent connections, in
 which one half sent a packet that the other did not, are marked and never left out. Bare
 acknowledgements carry nothing, and are told apart (`other_acknowledgements`, which older files do
 not have).
@@ -11,6 +11,7 @@ not have).
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from warifu.results.distribution import Floats
 from warifu.results.manifest import ResultsDamaged, refuse_elsewhere
 
 FILE_NAME = "replay.json"
-VERSION = 1
+VERSION = 2
 _LISTS = ("trials", "part", "replayed_ns", "measured_ns", "same_sequence", "divergent")
 #: A list that older files lack.
 _ACKNOWLEDGEMENTS = "other_acknowledgements"
@@ -76,11 +77,15 @@ def read_replay(folder: Path, predicted_run: str, measured_run: str) -> Mapping[
             "version": int(version),
             "predicted_run": str(predicted),
             "measured_run": str(measured),
+            "sha256": sha256,
             "cases": dict(cases),
         }:
             pass
+        case {"version": other} if type(other) is not int or other != VERSION:
+            raise _not_usable(file, f"version is {clipped(str(other))}: expected {VERSION}")
         case _:
-            raise _not_usable(file, "has no version, predicted_run, measured_run or cases")
+            what = "has no version, predicted_run, measured_run, sha256 or cases"
+            raise _not_usable(file, what)
     if type(version) is bool or version != VERSION:
         raise _not_usable(file, f"version is {clipped(str(version))}: expected {VERSION}")
     if (predicted, measured) != (predicted_run, measured_run):
@@ -89,7 +94,15 @@ def read_replay(folder: Path, predicted_run: str, measured_run: str) -> Mapping[
             for one, other in ((predicted, measured), (predicted_run, measured_run))
         )
         raise _not_usable(file, f"is of the runs {of}, but the halves beside it are {here}")
-    return {case_id: _case(file, one, f"cases.{case_id}") for case_id, one in cases.items()}
+    found = {case_id: _case(file, one, f"cases.{case_id}") for case_id, one in cases.items()}
+    if sha256 != seal(cases):
+        raise _not_usable(file, "was changed after it was written (its SHA-256 differs)")
+    return found
+
+
+def seal(cases: Mapping[str, Any]) -> str:
+    """SHA-256 of what was replayed, hexadecimal, however it is laid out."""
+    return hashlib.sha256(json.dumps(cases, sort_keys=True).encode()).hexdigest()
 
 
 def refuse_other_parts(
@@ -153,7 +166,7 @@ def write_replay(
             plain[case_id][_ACKNOWLEDGEMENTS] = one.other_acknowledgements.tolist()
     runs = {"version": VERSION, "predicted_run": predicted_run, "measured_run": measured_run}
     path = folder / FILE_NAME
-    replace_text(path, json.dumps(runs | {"cases": plain}) + "\n")
+    replace_text(path, json.dumps(runs | {"sha256": seal(plain), "cases": plain}) + "\n")
     return path
 
 

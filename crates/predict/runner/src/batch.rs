@@ -16,10 +16,10 @@ use warifu_model::{Case, Catalog, Evidence, Method, Study};
 use warifu_results::{
     CaseRows, ResultsError, Rows, STRATA_VERSION, Sink, Strata, Stratum, Weights,
 };
-use warifu_sim::{Accuracy, CaseModel, Outcome, Simulator, TooManyPatterns, TrialSeeds, lacks};
+use warifu_sim::{CaseModel, Outcome, Simulator, TooManyPatterns, TrialSeeds, lacks};
 
 use crate::boards::boards;
-use crate::exact::{Exact, exact, is_enumerated};
+use crate::exact::{Exact, Treatment, exact};
 use crate::rows::{Columns, Trials};
 use crate::strata::{self, metric_with_strata};
 use crate::timelines::{Picks, timelines};
@@ -64,7 +64,7 @@ pub enum Tier {
     /// is lost. A case that does not qualify is an error.
     Exact,
     /// Exact where a case qualifies, else by trials. One does not whose packets and losses are so
-    /// many that the patterns that are taken at most would leave out more than a hundredth.
+    /// many that the patterns that are taken at most would leave out more than two thousandths.
     Auto,
 }
 
@@ -132,23 +132,23 @@ pub fn check(study: &Study, catalog: &Catalog, tier: Tier) -> Result<(), warifu_
         if tried.insert(case.needs()) || tier == Tier::Exact {
             let model = CaseModel::compile(case, catalog)
                 .map_err(|error| lacks(case, catalog).unwrap_or(error).in_file(&study.file))?;
-            if tier == Tier::Exact && !model.can_be_enumerated() {
-                let message = "is exact, and more than losses and costs depends on chance here \
-                               (jitter, bursts of losses, several connections, bands of assumed \
-                               figures, or UDP): use auto or events";
-                return Err(warifu_model::Error::in_case("tier", message).in_file(&study.file));
-            }
-            if tier == Tier::Exact
-                && let Err(TooManyPatterns { residual, most }) =
-                    simulator.few_patterns_suffice(&model, Accuracy::default())
-            {
-                let message = format!(
-                    "is exact, and the patterns of losses that are taken at most would leave out \
-                     some {:.0} % of connections here (at most {:.0} %): less loss, fewer \
-                     packets, or auto or events",
-                    residual * 100.0,
-                    most * 100.0
-                );
+            if tier == Tier::Exact {
+                let message = match Treatment::of(&mut simulator, &model) {
+                    Treatment::Enumerated | Treatment::ByTrials => continue,
+                    Treatment::OtherChance => {
+                        "is exact, and more than losses and costs depends on chance here (jitter, \
+                         bursts of losses, several connections, bands of assumed figures, or \
+                         UDP): use auto or events"
+                            .to_owned()
+                    }
+                    Treatment::TooMany(TooManyPatterns { residual, most }) => format!(
+                        "is exact, and the patterns of losses that are taken at most would leave \
+                         out some {:.1} % of connections here (at most {:.1} %): less loss, fewer \
+                         packets, or auto or events",
+                        residual * 100.0,
+                        most * 100.0
+                    ),
+                };
                 return Err(warifu_model::Error::in_case("tier", message).in_file(&study.file));
             }
         }
@@ -238,6 +238,12 @@ struct Job<'a> {
     cancel: &'a AtomicBool,
 }
 
+/// A case's model, and whether the exact tier has it.
+struct Compiled {
+    model: CaseModel,
+    enumerated: bool,
+}
+
 /// One chunk of one case.
 struct Report {
     case: u64,
@@ -309,7 +315,7 @@ impl<'a> Job<'a> {
     fn work(&self, reports: &SyncSender<Result<Report, warifu_model::Error>>) {
         let mut simulator = Simulator::new();
         let mut outcome = Outcome::default();
-        let mut compiled: Option<(u64, CaseModel)> = None;
+        let mut compiled: Option<(u64, Compiled)> = None;
         while !self.ends() {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let (case, chunk) = (index / self.chunks, index % self.chunks);
@@ -325,6 +331,11 @@ impl<'a> Job<'a> {
             let model = match compiled.take() {
                 Some((of, model)) if of == case => Ok(model),
                 _ => CaseModel::compile(choices, self.catalog)
+                    .map(|model| {
+                        let enumerated = self.tier != Tier::Events
+                            && Treatment::of(&mut simulator, &model) == Treatment::Enumerated;
+                        Compiled { model, enumerated }
+                    })
                     .map_err(|error| error.in_file(&self.study.file)),
             };
             let sent = match model {
@@ -349,11 +360,11 @@ impl<'a> Job<'a> {
         &self,
         simulator: &mut Simulator,
         outcome: &mut Outcome,
-        model: &CaseModel,
+        Compiled { model, enumerated }: &Compiled,
         (case, chunk): (u64, u64),
     ) -> Option<Report> {
         let choices = self.study.cases.get(case as usize)?;
-        if self.tier != Tier::Events && is_enumerated(simulator, model) {
+        if *enumerated {
             return self.run_exact(simulator, (choices, model), (case, chunk));
         }
         let seeds = TrialSeeds::new(self.study.seed, &choices.seed_id());

@@ -3,7 +3,9 @@
 
 use warifu_model::{Case, Stage};
 use warifu_results::Rows;
-use warifu_sim::{Accuracy, CaseModel, Enumerated, Outcome, Simulator, TrialSeeds};
+use warifu_sim::{
+    Accuracy, CaseModel, Enumerated, Outcome, Simulator, TooManyPatterns, TrialSeeds,
+};
 
 use crate::rows::Columns;
 
@@ -17,13 +19,34 @@ pub(crate) struct Exact {
     pub failed: u64,
 }
 
-/// Whether a case is enumerated: its model qualifies, and the patterns that are taken at most have
-/// nearly all of its probability. Where nothing is lost there is one pattern, and what differs is
-/// drawn: that is what trials do, whose noise is told.
-pub(crate) fn is_enumerated(simulator: &mut Simulator, model: &CaseModel) -> bool {
-    model.can_be_enumerated()
-        && model.loses()
-        && simulator.few_patterns_suffice(model, Accuracy::default()).is_ok()
+/// How the exact tier would treat a case.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Treatment {
+    /// Its patterns of losses are enumerated.
+    Enumerated,
+    /// Nothing is lost: there is one pattern, and what differs is drawn. That is what trials do,
+    /// whose noise is told.
+    ByTrials,
+    /// Not at all: more depends on chance than losses, costs, lengths and phases.
+    OtherChance,
+    /// Not at all: the patterns that are taken at most lack too much of its probability.
+    TooMany(TooManyPatterns),
+}
+
+impl Treatment {
+    /// That of a case's model; runs some trials of it.
+    pub(crate) fn of(simulator: &mut Simulator, model: &CaseModel) -> Treatment {
+        if !model.can_be_enumerated() {
+            return Treatment::OtherChance;
+        }
+        if !model.loses() {
+            return Treatment::ByTrials;
+        }
+        match simulator.few_patterns_suffice(model, Accuracy::default()) {
+            Ok(()) => Treatment::Enumerated,
+            Err(too_many) => Treatment::TooMany(too_many),
+        }
+    }
 }
 
 /// Enumerates a case; `None` where it does not qualify, and if `go_on` says no.

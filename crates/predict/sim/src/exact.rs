@@ -42,7 +42,7 @@ pub struct Accuracy {
 
 /// What may be left out at most for a case to be taken, over what is aimed at: an estimate is not
 /// held to the last digit.
-const RESIDUAL_SLACK: f64 = 10.0;
+const RESIDUAL_SLACK: f64 = 2.0;
 
 /// Patterns that are found at most, taken or not, some 150 MB of them.
 const MOST_FOUND: usize = 500_000;
@@ -113,7 +113,7 @@ impl Simulator {
     /// those that are sent again.
     ///
     /// # Errors
-    /// What would be left out, where that is more than ten times the residual that is aimed at.
+    /// What would be left out, where that is more than twice the residual that is aimed at.
     pub fn few_patterns_suffice(
         &mut self,
         model: &CaseModel,

@@ -196,9 +196,13 @@ fn refuse_too_many_connections(head: &head::Head, cases: &[Case], in_file: &Mist
     let (most, trials) = (most.unwrap_or(1), u64::from(head.predict_trials));
     if trials * most > MOST_CONNECTIONS {
         let fits = MOST_CONNECTIONS / most;
+        let of_trial = match most {
+            1 => String::new(),
+            _ => format!("with {most} connections in a trial "),
+        };
         let message = format!(
-            "is {trials}: with {most} connections in a trial at most {fits}, since no case is \
-             predicted with more than {MOST_CONNECTIONS} connections"
+            "is {trials}: {of_trial}at most {fits}, since no case is predicted with more than \
+             {MOST_CONNECTIONS} connections"
         );
         in_file.add("predict_trials", message);
     }
