@@ -77,8 +77,8 @@ def _of_exact_tier(done: dict[str, Any]) -> str:
         )
     return (
         f"exact tier: {done['exact']} of {done['cases']} cases; patterns of losses that it left "
-        f"out have a probability of at most {done['residual']:.1g}, which the intervals of times "
-        "and failures allow for; they do not for the noise of the costs that it draws"
+        f"out have a probability of at most {done['residual']:.1g}; the intervals of times allow "
+        "for that and for the noise of the costs that it draws"
     )
 
 

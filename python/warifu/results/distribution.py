@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from warifu.results.noise import Noise
+
 Floats = NDArray[np.float64]
+
+#: Standard errors that a normal law is within in 95 %.
+_ERRORS = 1.96
 
 
 @dataclass(frozen=True)
@@ -20,11 +25,12 @@ class Distribution:
     right-censored: they count as later than every value. ``independent`` is the number of
     independent draws, smaller than the count where connections share a trial.
 
-    Of an ``exact`` distribution weights and ``failed`` are probabilities, as infinitely many trials
-    would give them, and its statistics have no sampling error. But what was too improbable to be
-    enumerated is in neither: ``residual`` is its share of all connections, from 0 to below 1. It
-    may have any values, and slow and failed connections are the likeliest. Statistics are of the
-    rest; `quantile_ends`, `share_ends` and `mean_ends` are what those of all connections may be.
+    Of an ``exact`` distribution weights and ``failed`` are probabilities. What losses do is in them
+    as infinitely many trials would show it; what costs do is drawn, by which they have ``noise``.
+    What was too improbable to be enumerated is in neither: ``residual`` is its share of all
+    connections, from 0 to below 1. It may have any values, and slow and failed connections are the
+    likeliest. Statistics are of the rest; `quantile_ends`, `share_ends` and `mean_ends` are what
+    those of all connections may be, but for one in twenty.
     """
 
     values: Floats
@@ -33,6 +39,7 @@ class Distribution:
     independent: int = 0
     exact: bool = False
     residual: float = 0.0
+    noise: Noise | None = None
 
     @staticmethod
     def of(
@@ -42,6 +49,7 @@ class Distribution:
         concurrent: int = 1,
         exact: bool = False,
         residual: float = 0.0,
+        noise: Noise | None = None,
     ) -> Distribution:
         """Sorts values (any order) with their weights; equal values become one atom.
 
@@ -59,8 +67,9 @@ class Distribution:
         kept = summed > 0
         total = float(summed.sum()) + failed
         independent = max(1, round(total / max(1, concurrent))) if total else 0
+        draws = 0 if exact else independent
         return Distribution(
-            atoms[kept], summed[kept], float(failed), 0 if exact else independent, exact, residual
+            atoms[kept], summed[kept], float(failed), draws, exact, residual, noise
         )
 
     @property
@@ -100,10 +109,11 @@ class Distribution:
 
         The low end is no less than the smallest value, from which the rest begins.
         """
-        if not self.residual or self.n == 0:
+        reach = self._reach(p)
+        if not (self.residual or reach) or self.n == 0:
             return self.quantile(p), self.quantile(p)
         # All of the residual is below the one end and above the other.
-        shares = np.array([p - self.residual, p]) / (1.0 - self.residual)
+        shares = np.array([p - self.residual - reach, p + reach]) / (1.0 - self.residual)
         low, high = self._at(shares * self.n)
         return float(low), float(high)
 
@@ -111,18 +121,25 @@ class Distribution:
         """The least and the largest that a share of all connections may be, 0 to 1, by the
         ``share`` that it is of those that are known."""
         known = share * (1.0 - self.residual)
-        return known, known + self.residual
+        reach = self._reach(known)
+        return max(0.0, known - reach), min(1.0, known + self.residual + reach)
+
+    def _reach(self, share: float) -> float:
+        """How far by noise the probability of at most a value may be from what it is here."""
+        return 0.0 if self.noise is None else _ERRORS * self.noise.share_error(share)
 
     def mean_ends(self, limit: float = np.inf) -> tuple[float, float]:
         """The least and the largest that the mean of all connections may be, as `mean` has it, of
         values from 0 to ``limit``; without a finite limit and with a residual it has no bound."""
         mean = self.mean(limit)
+        reach = 0.0 if self.noise is None else _ERRORS * self.noise.mean_error
         if not self.residual or np.isnan(mean):
-            return mean, mean
+            return mean - reach, mean + reach
         known = self.n if np.isfinite(limit) else self.completed
         left_out = self.n * self.residual / (1.0 - self.residual)
         share = left_out / (known + left_out)
-        return mean * (1.0 - share), mean * (1.0 - share) + limit * share
+        low, high = (mean + reach * side for side in (-1.0, 1.0))
+        return low * (1.0 - share), high * (1.0 - share) + limit * share
 
     def cdf(self, at: Floats) -> Floats:
         """The share of all connections with a value of at most each of ``at`` (any shape)."""
@@ -152,7 +169,7 @@ class Distribution:
         _, group = np.unique(np.floor(angle / np.pi * atoms), return_inverse=True)
         mass = np.bincount(group, weights=self.weights).astype(np.float64)
         means = np.bincount(group, weights=self.weights * self.values) / mass
-        return Distribution(means, mass, self.failed, self.independent, self.exact, self.residual)
+        return replace(self, values=means, weights=mass)
 
     def at_rank(self, rank: Floats) -> Floats:
         """The value at each 1-based rank (any shape): 0 below them all, infinite above."""

@@ -34,6 +34,7 @@ from warifu.results.manifest import (
     what_of,
 )
 from warifu.results.parts import Part, parts_of
+from warifu.results.noise import Noise, read_noise
 from warifu.results.strata import StrataOfCase, read_strata
 from warifu.results.trials import Trials, trials_of
 from warifu.results.values import check_numbers, check_settings, check_values
@@ -80,6 +81,7 @@ class Results:
     _labels: dict[str, str] = field(default_factory=dict, repr=False)
     _boards: Boards | None = field(default=None, repr=False)
     _strata: Mapping[str, StrataOfCase] | None = field(default=None, repr=False)
+    _noise: Mapping[str, Mapping[str, Noise]] | None = field(default=None, repr=False)
 
     @staticmethod
     def open(path: Path | str) -> Results:
@@ -205,7 +207,15 @@ class Results:
             concurrent=concurrent,
             exact=exact,
             residual=_share(left_out, float(rows["weight"].sum()) + failed),
+            noise=self._noise_of(case_id, metric) if exact else None,
         )
+
+    def _noise_of(self, case_id: str, metric: str) -> Noise | None:
+        """How sure the probabilities of a case of the exact tier are; None where older results do
+        not say."""
+        if self._noise is None:
+            self._noise = read_noise(self.path, self.manifest)
+        return self._noise.get(case_id, {}).get(metric)
 
     def _left_out(self, case_id: str, frame: pl.DataFrame) -> float:
         """The probability of what was not enumerated of a case whose weights are probabilities:

@@ -28,6 +28,8 @@ TIMELINES = "timelines.json"
 BOARDS = "boards.json"
 #: Connections by what their clients know of losses (crates/core/results/src/strata.rs).
 STRATA = "strata.json"
+#: How sure the probabilities of an exact prediction are (crates/core/results/src/noise.rs).
+NOISE = "noise.json"
 
 #: The folder of what became of each packet (`packets`).
 PACKETS = "packets"
@@ -133,7 +135,7 @@ def check_files(path: Path, manifest: dict[str, Any], parts: list[Path]) -> None
     """
     listed = manifest.get("files") or {}
     here = {f"observations/{part.name}" for part in parts}
-    here |= {name for name in (TIMELINES, BOARDS, STRATA) if (path / name).exists()}
+    here |= {name for name in (TIMELINES, BOARDS, STRATA, NOISE) if (path / name).exists()}
     here |= {f"{PACKETS}/{file.name}" for file in (path / PACKETS).glob("[!.]*.parquet")}
     for name in sorted(listed.keys() - here):
         raise ResultsDamaged(

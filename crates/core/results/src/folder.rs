@@ -12,6 +12,7 @@ use crate::boards::{self, Boards};
 use crate::encoder::Origin;
 use crate::error::ResultsError;
 use crate::manifest::{FILE_NAME, Manifest};
+use crate::noise::{self, Noise};
 use crate::part::{Part, partial_name};
 use crate::rows::CaseRows;
 use crate::seal::Sealed;
@@ -207,6 +208,11 @@ impl Sink for FolderWriter {
     fn strata(&mut self, strata: &Strata) -> Result<(), ResultsError> {
         let written = strata.write(&self.staging);
         self.list(strata::FILE_NAME, written)
+    }
+
+    fn noise(&mut self, noise: &Noise) -> Result<(), ResultsError> {
+        let written = noise.write(&self.staging);
+        self.list(noise::FILE_NAME, written)
     }
 
     fn timelines(&mut self, timelines: &Timelines) -> Result<(), ResultsError> {

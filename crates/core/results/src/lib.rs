@@ -3,8 +3,8 @@
 //! comparing and reporting read.
 //!
 //! A results folder is `manifest.json` beside `observations/*.parquet`, and of a prediction
-//! `timelines.json`, `strata.json` where its connections are TCP's and, where figures of its
-//! devices have bands, `boards.json`. Rows come in one case at a time through a [`Sink`];
+//! `timelines.json`, `strata.json` where its connections are TCP's, `noise.json` where cases are of
+//! the exact tier and, where figures of its devices have bands, `boards.json`. Rows come in one case at a time through a [`Sink`];
 //! [`FolderWriter`] streams them into a folder in bounded memory. This crate writes files; it reads
 //! no clock and draws no random numbers.
 
@@ -17,6 +17,7 @@ mod figures;
 mod folder;
 mod json_file;
 mod manifest;
+mod noise;
 mod part;
 mod rows;
 mod run;
@@ -39,6 +40,7 @@ pub use folder::{FolderWriter, Written, replace_folder};
 pub use manifest::{
     CaseUsed, Half, Manifest, ProfileUsed, Registered, SCHEMA_VERSION, StandIn, StudyUsed,
 };
+pub use noise::{NOISE_BANDS, NOISE_VERSION, Noise, NoiseAtom, NoiseOfMetric};
 pub use part::write_part;
 pub use rows::{CaseRows, Row, Rows, Span, Weights};
 pub use run::RunFacts;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where a case's observations go.
 
-use crate::{Boards, CaseRows, ResultsError, Strata, Timelines};
+use crate::{Boards, CaseRows, Noise, ResultsError, Strata, Timelines};
 
 /// Takes finished cases, one at a time, in any order; the simulator's driver calls it from the
 /// one thread that gathers the results.
@@ -26,6 +26,13 @@ pub trait Sink: Send {
     /// As [`Sink::case`].
     fn strata(&mut self, strata: &Strata) -> Result<(), ResultsError>;
 
+    /// Takes how sure the probabilities of its cases of the exact tier are, once, after the last of
+    /// them; not where there is no such case.
+    ///
+    /// # Errors
+    /// As [`Sink::case`].
+    fn noise(&mut self, noise: &Noise) -> Result<(), ResultsError>;
+
     /// Takes the timelines of some of its cases, once, after the last of them.
     ///
     /// # Errors
@@ -42,6 +49,8 @@ pub struct Memory {
     pub boards: Option<Boards>,
     /// Connections by what their clients know of losses, if those came.
     pub strata: Option<Strata>,
+    /// How sure probabilities are, if that came.
+    pub noise: Option<Noise>,
     /// The timelines, if any came.
     pub timelines: Option<Timelines>,
 }
@@ -59,6 +68,11 @@ impl Sink for Memory {
 
     fn strata(&mut self, strata: &Strata) -> Result<(), ResultsError> {
         self.strata = Some(strata.clone());
+        Ok(())
+    }
+
+    fn noise(&mut self, noise: &Noise) -> Result<(), ResultsError> {
+        self.noise = Some(noise.clone());
         Ok(())
     }
 

@@ -14,7 +14,8 @@ use std::time::Duration;
 use thiserror::Error;
 use warifu_model::{Case, Catalog, Evidence, Method, Study};
 use warifu_results::{
-    CaseRows, ResultsError, Rows, STRATA_VERSION, Sink, Strata, Stratum, Weights,
+    CaseRows, NOISE_BANDS, NOISE_VERSION, Noise, NoiseOfMetric, ResultsError, Rows, STRATA_VERSION,
+    Sink, Strata, Stratum, Weights,
 };
 use warifu_sim::{CaseModel, Outcome, Simulator, TooManyPatterns, TrialSeeds, lacks};
 
@@ -205,6 +206,9 @@ pub fn predict(
                 if let Some(strata) = gathered.strata()? {
                     gathered.sink.strata(&strata)?;
                 }
+                if let Some(noise) = gathered.noise() {
+                    gathered.sink.noise(&noise)?;
+                }
                 let picks: Vec<Picks> = gathered.noted.iter().map(|of| of.picks).collect();
                 gathered.sink.timelines(&timelines(study, catalog, &picks)?)?;
             }
@@ -262,6 +266,8 @@ struct Noted {
     picks: Picks,
     /// `None` where its connections are not told apart.
     strata: Option<Vec<Stratum>>,
+    /// Empty where it is not of the exact tier.
+    noise: BTreeMap<String, NoiseOfMetric>,
 }
 
 /// What a chunk gave.
@@ -270,8 +276,9 @@ enum Content {
     Trials(Trials),
     /// All of a case.
     Rows(Rows, Noted),
-    /// All of a case of the exact tier, and the probability that it leaves out.
-    Exact(Rows, f64),
+    /// All of a case of the exact tier, the probability that it leaves out, and how sure the rest
+    /// is.
+    Exact(Rows, f64, BTreeMap<String, NoiseOfMetric>),
     /// Nothing: another chunk has all of the case.
     Nothing,
 }
@@ -402,11 +409,11 @@ impl<'a> Job<'a> {
             let (trials, failed, content) = (0, 0, Content::Nothing);
             return Some(Report { case, chunk, evidence, has_bands, trials, failed, content });
         }
-        let Exact { rows, enumerated, failed } =
+        let Exact { rows, enumerated, failed, noise } =
             exact(simulator, (choices, model), self.groups(), self.study.seed, &mut || {
                 !self.ends()
             })?;
-        let content = Content::Exact(rows, enumerated.residual);
+        let content = Content::Exact(rows, enumerated.residual, noise);
         let trials = enumerated.trials;
         Some(Report { case, chunk, evidence, has_bands, trials, failed, content })
     }
@@ -421,7 +428,7 @@ impl<'a> Job<'a> {
         // So that the results of a sweep stay small.
         let few = self.study.cases.len() <= MANY_CASES;
         let strata = if few { columns.strata(chunks) } else { None };
-        Noted { picks: columns.picks(chunks), strata }
+        Noted { picks: columns.picks(chunks), strata, noise: BTreeMap::new() }
     }
 
     /// A case's rows from its chunks in their order.
@@ -493,6 +500,17 @@ impl<'a> Gathering<'a> {
         Ok((!cases.is_empty()).then_some(Strata { version: STRATA_VERSION, cases }))
     }
 
+    /// The noise of all cases of the exact tier; `None` where none is.
+    fn noise(&self) -> Option<Noise> {
+        let cases = self.job.study.cases.iter().zip(&self.noted);
+        let cases: BTreeMap<_, _> = cases
+            .filter(|(_, noted)| !noted.noise.is_empty())
+            .map(|(case, noted)| (case.id().0, noted.noise.clone()))
+            .collect();
+        let (version, band_ends) = (NOISE_VERSION, NOISE_BANDS.to_vec());
+        (!cases.is_empty()).then_some(Noise { version, band_ends, cases })
+    }
+
     fn store_finished(&mut self) -> Result<(), PredictError> {
         while let Some(entry) = self.under_way.first_entry() {
             let whole = entry.get().len() as u64 == self.job.chunks;
@@ -523,8 +541,8 @@ impl<'a> Gathering<'a> {
             match report.content {
                 Content::Rows(rows, noted) => whole = Some((rows, noted)),
                 Content::Trials(trials) => parts.push(trials),
-                Content::Exact(rows, residual) => {
-                    whole = Some((rows, Noted::default()));
+                Content::Exact(rows, residual, noise) => {
+                    whole = Some((rows, Noted { noise, ..Noted::default() }));
                     weights = Weights::Probabilities;
                     self.progress.exact += 1;
                     self.progress.residual = self.progress.residual.max(residual);

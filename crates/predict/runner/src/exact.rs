@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A case in the exact tier, as rows whose weights are probabilities.
 
+use std::collections::BTreeMap;
+
 use warifu_model::{Case, Stage};
-use warifu_results::Rows;
+use warifu_results::{NoiseAtom, NoiseOfMetric, Rows};
 use warifu_sim::{
-    Accuracy, CaseModel, Enumerated, Outcome, Simulator, TooManyPatterns, TrialSeeds,
+    Accuracy, Atom, CaseModel, Enumerated, Outcome, Simulator, TooManyPatterns, TrialSeeds,
 };
 
 use crate::rows::Columns;
@@ -17,6 +19,8 @@ pub(crate) struct Exact {
     pub enumerated: Enumerated,
     /// Atoms that came to nothing.
     pub failed: u64,
+    /// How sure its probabilities are, by metric.
+    pub noise: BTreeMap<String, NoiseOfMetric>,
 }
 
 /// How the exact tier would treat a case.
@@ -59,11 +63,16 @@ pub(crate) fn exact(
 ) -> Option<Exact> {
     let columns = Columns::of(case);
     let metrics = columns.of_connections();
-    let mut values: Vec<Vec<(u64, f64)>> = vec![Vec::new(); metrics.len()];
+    let mut values: Vec<Vec<NoiseAtom>> = vec![Vec::new(); metrics.len()];
+    let mut trials: Vec<u64> = Vec::new();
     let mut stages: Vec<(u64, [u64; Stage::ALL.len()], f64)> = Vec::new();
     let (mut failed, mut failed_weight) = (0, 0.0);
     let with_stages = columns.with_stages();
-    let keep = |weight: f64, _: u64, outcome: &Outcome| {
+    let keep = |atom: Atom, outcome: &Outcome| {
+        let Atom { weight, pattern, .. } = atom;
+        // A pattern that is met in no trial has no atom.
+        trials.resize(trials.len().max(pattern as usize + 1), 1);
+        trials[pattern as usize] = atom.trials;
         let Some(connection) = outcome.connections.first() else { return };
         if connection.failed {
             failed += 1;
@@ -71,7 +80,7 @@ pub(crate) fn exact(
             return;
         }
         for (values, &metric) in values.iter_mut().zip(metrics) {
-            values.push((connection.value(metric), weight));
+            values.push(NoiseAtom { value: connection.value(metric), weight, pattern });
         }
         if let Some(metric) = with_stages {
             stages.push((connection.value(metric), connection.stages, weight));
@@ -81,12 +90,15 @@ pub(crate) fn exact(
     let seed = TrialSeeds::new(study_seed, &case.seed_id()).of(0);
     let enumerated = simulator.enumerate(model, seed, Accuracy::default(), go_on, keep)?;
     let mut rows = Rows::default();
+    let mut noise = BTreeMap::new();
     for (atoms, &metric) in values.iter_mut().zip(metrics) {
-        rows.push_weighted(metric, atoms, failed_weight, groups, study_seed);
+        noise.insert(metric.name().to_owned(), NoiseOfMetric::of(atoms, &trials));
+        let mut atoms: Vec<(u64, f64)> = atoms.iter().map(|of| (of.value, of.weight)).collect();
+        rows.push_weighted(metric, &mut atoms, failed_weight, groups, study_seed);
     }
     if let Some(metric) = with_stages {
         rows.push_weighted_stages(metric, &stages, study_seed);
     }
     columns.push_failed_weight(&mut rows, failed_weight, study_seed);
-    Some(Exact { rows, enumerated, failed })
+    Some(Exact { rows, enumerated, failed, noise })
 }

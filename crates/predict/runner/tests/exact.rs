@@ -53,6 +53,70 @@ fn weights_of_a_time_and_of_failing_lack_the_residual_to_one() {
     assert_eq!(lossy.weights, Weights::Probabilities);
     // One pattern, of which there are trials.
     assert_eq!((lossless.weights, done.exact), (Weights::Trials, 1));
+    let noise = kept.noise.unwrap();
+    assert_eq!(noise.cases.keys().collect::<Vec<_>>(), [&lossy.case_id.0]);
+}
+
+/// What is told as the standard error is what shares and means of other seeds differ by.
+#[test]
+fn noise_of_the_costs_that_are_drawn() {
+    const SEEDS: u32 = 24;
+    let catalog = catalog();
+    let metric = Metric::HttpsEstablishment;
+    let options = Options { tier: Tier::Exact, ..Options::default() };
+    let mut found = Vec::new();
+    for seed in 0..SEEDS {
+        let text = STUDY.replace("\"0 %\", \"2 %\"", "\"2 %\"");
+        let text = text.replace("seed = 1", &format!("seed = {seed}"));
+        let study = Study::parse(&text, "exact.toml", &catalog).unwrap();
+        let (mut kept, cancel) = (Memory::default(), AtomicBool::new(false));
+        predict(&study, &catalog, options, &mut kept, &mut |_| {}, &cancel).unwrap();
+        let rows = kept.cases[0].rows.iter();
+        let atoms: Vec<(f64, f64)> = rows
+            .filter(|row| row.metric == metric && row.stage.is_none())
+            .map(|row| (row.value, row.weight))
+            .collect();
+        let mut noise = kept.noise.unwrap();
+        let of_case = noise.cases.pop_first().unwrap().1;
+        found.push((atoms, noise.band_ends, of_case[metric.name()].clone()));
+    }
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let deviation = |values: &[f64]| {
+        let middle = mean(values);
+        let squares: Vec<f64> = values.iter().map(|value| (value - middle).powi(2)).collect();
+        (mean(&squares) * f64::from(SEEDS) / f64::from(SEEDS - 1)).sqrt()
+    };
+    let quantile = |atoms: &[(f64, f64)], share: f64| {
+        let mut below = 0.0;
+        let reaches = |atom: &&(f64, f64)| {
+            below += atom.1;
+            below >= share
+        };
+        atoms.iter().find(reaches).map(|atom| atom.0)
+    };
+    for share in [0.1, 0.25, 0.5, 0.65, 0.9, 0.99] {
+        let at = quantile(&found[0].0, share).unwrap();
+        let shares: Vec<f64> = found
+            .iter()
+            .map(|(atoms, ..)| atoms.iter().filter(|atom| atom.0 <= at).map(|atom| atom.1).sum())
+            .collect();
+        let band = found[0].1.iter().position(|&end| mean(&shares) < end).unwrap();
+        let told = mean(&found.iter().map(|of| of.2.share_errors[band]).collect::<Vec<_>>());
+        let seen = deviation(&shares);
+        // Groups of what is stored hide some of it, and the largest error of a band is told.
+        assert!(seen < 1.6 * told && told > 1e-6, "{share}: {seen} {told}");
+        assert!(share > 0.6 || seen > 0.4 * told, "{share}: {seen} {told}");
+    }
+    let means: Vec<f64> = found
+        .iter()
+        .map(|(atoms, ..)| {
+            let all: f64 = atoms.iter().map(|atom| atom.1).sum();
+            atoms.iter().map(|atom| atom.0 * atom.1).sum::<f64>() / all
+        })
+        .collect();
+    let told = mean(&found.iter().map(|of| of.2.mean_error).collect::<Vec<_>>());
+    let seen = deviation(&means);
+    assert!(seen < 1.6 * told, "{seen} {told}");
 }
 
 /// What is sent again is lost as well: at 20 % loss the packets of a trial without loss would have

@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use warifu_model::CaseId;
-use warifu_sim::{Accuracy, CaseModel, Enumerated, Outcome, Simulator, TrialSeeds};
+use warifu_sim::{Accuracy, Atom, CaseModel, Enumerated, Outcome, Simulator, TrialSeeds};
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -28,7 +28,7 @@ fn main() {
         let begin = Instant::now();
         let mut atoms = Vec::new();
         let keep =
-            |weight: f64, _: u64, outcome: &Outcome| atoms.push((common::time_ns(outcome), weight));
+            |atom: Atom, outcome: &Outcome| atoms.push((common::time_ns(outcome), atom.weight));
         enumerated = Simulator::new()
             .enumerate(&model, seed, Accuracy::default(), &mut || true, keep)
             .expect("only losses and costs depend on chance");

@@ -77,6 +77,19 @@ pub struct Enumerated {
     pub trials: u64,
 }
 
+/// One trial of a pattern: an atom of the distribution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Atom {
+    /// Its probability.
+    pub weight: f64,
+    /// What its costs, lengths and phase are drawn by.
+    pub seed: u64,
+    /// The number of its pattern, in the order in which they were taken.
+    pub pattern: u32,
+    /// How many trials that has.
+    pub trials: u64,
+}
+
 /// A loss pattern: the packets of each direction that are lost, ascending.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Pattern([Vec<u64>; 2]);
@@ -134,7 +147,7 @@ impl Simulator {
         if residual <= most { Ok(()) } else { Err(TooManyPatterns { residual, most }) }
     }
 
-    /// Gives `keep` the outcome of each atom with its seed and weight. The same model, seed and
+    /// Gives `keep` each atom and its outcome. The same model, seed and
     /// accuracy give the same atoms. `go_on` is asked now and then. `None` if it says no, and where
     /// more than losses, costs, lengths and phases depends on chance: jitter, bursts of losses,
     /// several connections, boards with bands.
@@ -144,7 +157,7 @@ impl Simulator {
         seed: u64,
         accuracy: Accuracy,
         go_on: &mut dyn FnMut() -> bool,
-        mut keep: impl FnMut(f64, u64, &Outcome),
+        mut keep: impl FnMut(Atom, &Outcome),
     ) -> Option<Enumerated> {
         let (mut scripted, loss) = model.to_enumerate()?;
         let mut outcome = Outcome::default();
@@ -176,7 +189,8 @@ impl Simulator {
                     let weight = pattern.probability(loss, traffic.arrived) / trials as f64;
                     taken_probability += weight;
                     if weight > 0.0 {
-                        keep(weight, next_seed, &outcome);
+                        let (seed, pattern) = (next_seed, done.patterns as u32);
+                        keep(Atom { weight, seed, pattern, trials }, &outcome);
                     }
                 }
             }

@@ -46,7 +46,7 @@ pub use case_model::{CaseModel, inputs, lacks, missing_operations};
 pub use dds_path::{CipherWork, DdsPath, Law, PathStep, Work};
 pub use discovery::{Discovery, HandshakeWork, Span};
 pub use engine::{Simulator, simulate_packets};
-pub use exact::{Accuracy, Enumerated, TooManyPatterns};
+pub use exact::{Accuracy, Atom, Enumerated, TooManyPatterns};
 pub use operation_costs::{Lacking, OperationCost, PricedOperation, cost_uses, operation_costs};
 pub use outcome::{ConnectionOutcome, Outcome};
 pub use random::{TrialSeeds, trial_seed};

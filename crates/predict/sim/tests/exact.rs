@@ -4,7 +4,7 @@
 mod common;
 
 use common::{quantile, time_ns};
-use warifu_sim::{Accuracy, CaseModel, Enumerated, Outcome, Simulator, trial_seed};
+use warifu_sim::{Accuracy, Atom, CaseModel, Enumerated, Outcome, Simulator, trial_seed};
 
 /// Trials of the event tier to which the exact one is held.
 const EVENTS: u64 = 50_000;
@@ -21,7 +21,7 @@ fn calibrated(loss: &str) -> CaseModel {
 /// The times of all atoms, ascending, with their weights, and what was enumerated.
 fn exact(model: &CaseModel, seed: u64) -> (Vec<(u64, f64)>, Enumerated) {
     let mut atoms = Vec::new();
-    let keep = |weight, _, outcome: &Outcome| atoms.push((time_ns(outcome), weight));
+    let keep = |atom: Atom, outcome: &Outcome| atoms.push((time_ns(outcome), atom.weight));
     let done =
         Simulator::new().enumerate(model, seed, Accuracy::default(), &mut || true, keep).unwrap();
     atoms.sort_unstable_by_key(|&(time, _)| time);
@@ -113,7 +113,7 @@ fn weights_are_probabilities() {
     ] {
         let model = model(device, &settings.replace("2 %", "1 %"));
         let mut all = 0.0;
-        let keep = |weight, _, _: &Outcome| all += weight;
+        let keep = |atom: Atom, _: &Outcome| all += atom.weight;
         Simulator::new().enumerate(&model, 5, accuracy, &mut || true, keep).unwrap();
         assert!((all - 1.0_f64).abs() < 5e-4, "{settings} {all}");
     }
@@ -141,7 +141,7 @@ fn it_ends_when_it_is_told_to() {
         looks += 1;
         looks < 3
     };
-    let keep = |_, _, _: &Outcome| atoms += 1;
+    let keep = |_: Atom, _: &Outcome| atoms += 1;
     let model = calibrated("2 %");
     let done = Simulator::new().enumerate(&model, 1, Accuracy::default(), &mut go_on, keep);
     assert_eq!((done, atoms), (None, 512));
@@ -154,7 +154,7 @@ fn patterns_that_do_not_suffice_are_known_before() {
     for (loss, suffice) in [("1 %", true), ("5 %", false), ("20 %", false)] {
         let model = calibrated(loss);
         let expected = Simulator::new().few_patterns_suffice(&model, accuracy);
-        let keep = |_, _, _: &Outcome| {};
+        let keep = |_: Atom, _: &Outcome| {};
         let done = Simulator::new().enumerate(&model, 1, accuracy, &mut || true, keep).unwrap();
         assert_eq!(expected.is_ok(), suffice, "{loss} {expected:?}");
         if let Err(expected) = expected {
@@ -179,7 +179,7 @@ fn what_does_not_qualify() {
         format!("{settings}[pattern]\nkind = \"request\"\nconcurrent = 2\n"),
     ] {
         let model = model(common::CALIBRATED_DEVICE, &other);
-        let keep = |_, _, _: &Outcome| {};
+        let keep = |_: Atom, _: &Outcome| {};
         assert_eq!(
             Simulator::new().enumerate(&model, 1, Accuracy::default(), &mut || true, keep),
             None
