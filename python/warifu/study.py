@@ -147,7 +147,7 @@ def _stood_in(
     other = [*kept, *((end, STAND_IN) for end in sorted(ends))]
     why = "was never calibrated"
     if known:
-        why = f"was not calibrated for {lacking[0]}"
+        why = f"was calibrated for other cases (it has no cost of {lacking[0]} for this one)"
     # Whatever is wrong with the study beside its machine is said here.
     stood = _loaded(path, other, texts)
     if known and _nothing_predictable(stood.study):

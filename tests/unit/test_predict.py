@@ -84,6 +84,17 @@ def test_coap_without_costs_says_where_they_come_from(tmp_path: Path, body: str)
     assert "\n" not in str(error.value)
 
 
+def test_coap_on_a_machine_that_was_calibrated_without_it(tmp_path: Path) -> None:
+    shipped = next(one for one in PROFILES if one[:2] == ("device", "xeon-2-5-ghz-vm"))
+    text = shipped[2].replace('name = "xeon-2-5-ghz-vm"', 'name = "this-host"', 1)
+    profiles = [*PROFILES, ("device", "this-host", text, "this-host.toml")]
+    put = _core.Study.parse('name = "put"\nstack = "coap/con"\n', "put.toml", profiles, [])
+    with pytest.raises(_core.WarifuError, match="finds the costs of CoAP as well") as error:
+        _core.predict(put, tmp_path / "predicted", MANIFEST)
+    assert "use device and server" not in str(error.value)
+    assert str(error.value).count("this-host.toml") == 1
+
+
 def test_stages_add_up_to_the_establishment(tmp_path: Path) -> None:
     _core.predict(study(("predict_trials", "2000")), tmp_path / "predicted", MANIFEST)
     rows = observations(tmp_path / "predicted").filter(pl.col("metric") == "https.establishment")

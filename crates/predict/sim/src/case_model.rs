@@ -335,6 +335,9 @@ fn inputs_of(case: &Case, episodes: &[Episode], catalog: &Catalog) -> Result<Vec
     Ok(inputs)
 }
 
+/// The profile that `warifu calibrate host` makes.
+const THIS_HOST: &str = "this-host";
+
 /// Every cost that device and server lack for a case, in one error.
 pub fn lacks(case: &Case, catalog: &Catalog) -> Option<Error> {
     let mut errors = Vec::new();
@@ -347,11 +350,25 @@ pub fn lacks(case: &Case, catalog: &Catalog) -> Option<Error> {
     let mut all = errors.next()?;
     // One line for a terminal: the second end's is told when the first is mended.
     for error in errors {
-        all.message = format!("{}; {} lacks costs too", all.message, error.file);
+        let lacks = match error.file == all.file {
+            true => "as a server it lacks others".to_owned(),
+            false => format!("{} lacks costs too", error.file),
+        };
+        all.message = format!("{}; {lacks}", all.message);
     }
     if case.stack.coap().is_some() {
-        all.message += "; CoAP, upload or not, is predicted for this machine after `warifu \
-                        calibrate host`: use device and server = \"this-host\", or an https stack";
+        let ends = [&case.device.profile, &case.server.profile];
+        let here = ends.into_iter().all(|profile| profile == THIS_HOST);
+        all.message += match here {
+            true => {
+                "; `warifu calibrate host` (as root) finds the costs of CoAP as well: run it \
+                     again, or use an https stack"
+            }
+            false => {
+                "; CoAP, upload or not, is predicted for this machine after `warifu \
+                      calibrate host`: use device and server = \"this-host\", or an https stack"
+            }
+        };
     }
     Some(all)
 }
