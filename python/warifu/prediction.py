@@ -148,9 +148,7 @@ def replaces_another_question(loaded: Loaded, folder: Path) -> bool:
     try:
         text = read_text(folder / "predicted" / "manifest.json", RESULTS_BYTES)
         there = json.loads(text)["study"]
-        return bool(
-            loaded.file == there["file"] == COMMAND_LINE and loaded.text != there["text"]
-        )
+        return bool(loaded.file == there["file"] == COMMAND_LINE and loaded.text != there["text"])
     except (OSError, FileRefused, RecursionError, ValueError, KeyError, TypeError):
         return False
 

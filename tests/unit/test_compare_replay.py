@@ -157,7 +157,9 @@ def folder_with_replay(
 
 def written(folder: Path, value: dict[str, Any], **changes: object) -> Path:
     """Writes a replay with the seal of what it says."""
-    (folder / "replay.json").write_text(json.dumps(value | {"sha256": seal(value["cases"])} | changes))
+    (folder / "replay.json").write_text(
+        json.dumps(value | {"sha256": seal(value["cases"])} | changes)
+    )
     return folder
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,12 @@ ENTRY = {"share_errors": [0.01, 0.001], "mean_error": 2.0}
 WHOLE = {"version": 1, "band_ends": [0.6, 1.0], "cases": {"c": {"https.establishment": ENTRY}}}
 
 
-def exact(**more: Any) -> Distribution:
+def exact(noise: Noise | None = None) -> Distribution:
     values = np.arange(1.0, 1_001.0)
-    return Distribution.of(values, np.full(1_000, 1e-3), exact=True, **more)
+    return Distribution.of(values, np.full(1_000, 1e-3), exact=True, noise=noise)
 
 
-def read(tmp_path: Path, value: object) -> Any:
+def read(tmp_path: Path, value: object) -> Mapping[str, Mapping[str, Noise]]:
     content = json.dumps(value).encode()
     (tmp_path / "noise.json").write_bytes(content)
     sealed = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
@@ -83,6 +84,6 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_what_none_wrote_is_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
-    with pytest.raises(ResultsDamaged, match="noise.json: ") as refused:
+    with pytest.raises(ResultsDamaged, match=r"noise\.json: ") as refused:
         read(tmp_path, WHOLE | change)
     assert said in str(refused.value) and "\n" not in str(refused.value)

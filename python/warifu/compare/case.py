@@ -133,7 +133,9 @@ def compare_case(
         null_models=beside,
         replayed=0 if pairs is None else pairs.connections,
         divergent=0 if pairs is None else pairs.divergent,
-        replay_missing=bool(gates) and replay is None and _can_be_replayed(measured, case_id, theirs),
+        replay_missing=bool(gates)
+        and replay is None
+        and _can_be_replayed(measured, case_id, theirs),
         missing=missing,
     )
 

@@ -68,9 +68,7 @@ class Distribution:
         total = float(summed.sum()) + failed
         independent = max(1, round(total / max(1, concurrent))) if total else 0
         draws = 0 if exact else independent
-        return Distribution(
-            atoms[kept], summed[kept], float(failed), draws, exact, residual, noise
-        )
+        return Distribution(atoms[kept], summed[kept], float(failed), draws, exact, residual, noise)
 
     @property
     def completed(self) -> float:

@@ -33,8 +33,8 @@ from warifu.results.manifest import (
     read_manifest,
     what_of,
 )
-from warifu.results.parts import Part, parts_of
 from warifu.results.noise import Noise, read_noise
+from warifu.results.parts import Part, parts_of
 from warifu.results.strata import StrataOfCase, read_strata
 from warifu.results.trials import Trials, trials_of
 from warifu.results.values import check_numbers, check_settings, check_values

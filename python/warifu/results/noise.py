@@ -8,6 +8,7 @@ The format is that of crates/core/results/src/noise.rs.
 from __future__ import annotations
 
 import bisect
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ def read_noise(path: Path, manifest: dict[str, Any]) -> Mapping[str, Mapping[str
             case _:
                 raise _MistakeError("has no version, band_ends or cases")
         bands = _numbers(ends, "band_ends", 1.0)
-        if not bands or bands[-1] != 1.0 or any(b <= a for a, b in zip(bands, bands[1:])):
+        if not bands or bands[-1] != 1.0 or any(b <= a for a, b in itertools.pairwise(bands)):
             raise _MistakeError("band_ends do not ascend to 1")
         return {case_id: _case(of, bands, f"cases.{case_id}") for case_id, of in cases.items()}
     except _MistakeError as mistake:

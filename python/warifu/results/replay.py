@@ -3,10 +3,10 @@
 that its packets met on the link.
 
 It lies beside the two halves that it is of, names both runs and has the SHA-256 of its cases, so
-that one that was changed is not read. A case's lists have an entry for each connection; `replayed_ns` is null where the replay came to nothing. Divergent connections, in
-which one half sent a packet that the other did not, are marked and never left out. Bare
-acknowledgements carry nothing, and are told apart (`other_acknowledgements`, which older files do
-not have).
+that one that was changed is not read. A case's lists have an entry for each connection;
+`replayed_ns` is null where the replay came to nothing. Divergent connections, in which one half
+sent a packet that the other did not, are marked and never left out. Bare acknowledgements carry
+nothing, and are told apart (`other_acknowledgements`, which is not of every replay).
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
 //!
 //! A results folder is `manifest.json` beside `observations/*.parquet`, and of a prediction
 //! `timelines.json`, `strata.json` where its connections are TCP's, `noise.json` where cases are of
-//! the exact tier and, where figures of its devices have bands, `boards.json`. Rows come in one case at a time through a [`Sink`];
-//! [`FolderWriter`] streams them into a folder in bounded memory. This crate writes files; it reads
-//! no clock and draws no random numbers.
+//! the exact tier and, where figures of its devices have bands, `boards.json`. Rows come in one
+//! case at a time through a [`Sink`]; [`FolderWriter`] streams them into a folder in bounded
+//! memory. This crate writes files; it reads no clock and draws no random numbers.
 
 mod boards;
 mod costs;
