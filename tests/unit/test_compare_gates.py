@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ from warifu.compare.stats import Interval, share_interval
 from warifu.compare.store import load, save
 from warifu.report.accuracy import comparison_table, overview_table
 from warifu.results import Results, ResultsError
+from warifu.results.noise import Noise
 
 FREE, LOSSY = Cell(), Cell(loss=0.02)
 
@@ -492,6 +494,22 @@ def test_times_that_the_exact_tier_left_out_may_decide(tmp_path: Path) -> None:
     assert mean.remark.startswith("the exact tier left out 2 % of connections")
     assert judged(half, "https.establishment", "mean", ">", 5e9).verdict is Verdict.UNDECIDED
     assert judged(half, "https.establishment", "mean", ">", 100e6).verdict is Verdict.PASS
+
+
+def test_costs_that_the_exact_tier_drew_may_not_decide(tmp_path: Path) -> None:
+    half = exact(tmp_path, 0.0)
+    half._noise = {FREE.case_id: {"https.establishment": Noise((1.0,), (0.01,), 1e6)}}
+    sure = replace(half.distribution(FREE.case_id, "https.establishment"), noise=None)
+    bound = sure.quantile(0.51)
+    one = judged(half, "https.establishment", "p50", "<", bound)
+    assert (one.verdict, one.trials_needed) == (Verdict.UNDECIDED, None)
+    assert one.interval == pytest.approx((sure.quantile(0.4804), sure.quantile(0.5196)))
+    assert one.remark.startswith("the costs that the exact tier draws are too few to decide")
+    assert judged(half, "https.establishment", "p50", "<", sure.quantile(0.53)).verdict is (
+        Verdict.PASS
+    )
+    mean = judged(half, "https.establishment", "mean", "<", sure.mean() + 1e6)
+    assert mean.verdict is Verdict.UNDECIDED
 
 
 def test_any_failure_fails_a_maximum_of_none(tmp_path: Path) -> None:

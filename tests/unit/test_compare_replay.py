@@ -24,7 +24,7 @@ from warifu.compare.replay import replayed
 from warifu.compare.rows import Row
 from warifu.report.accuracy_details import conditions_table
 from warifu.results import Results, ResultsDamaged, ResultsError
-from warifu.results.packets import REPLAYED
+from warifu.results.packets import REPLAYABLE
 from warifu.results.replay import ReplayOfCase, read_replay, seal, write_replay
 
 LOSSY = Cell(loss=0.02)
@@ -303,7 +303,7 @@ def test_a_replay_that_is_missing_is_told_with_the_verdict(tmp_path: Path, could
     if could:
         measured = Results.open(folder / "measured")
         said = {key: value for key, value in measured.manifest.items() if key != "written_as"}
-        said["cells"] = {LOSSY.case_id: {REPLAYED: True}}
+        said["cells"] = {LOSSY.case_id: {REPLAYABLE: True}}
         _core.write_manifest(measured.path, json.dumps(said))
     predicted = Results.open(folder / "predicted")
     assert "replay" not in badge(predicted, compare_folder(folder)).text
@@ -313,6 +313,8 @@ def test_a_replay_that_is_missing_is_told_with_the_verdict(tmp_path: Path, could
     found = badge(predicted, comparison)
     assert ("the replay of 1 is missing" in found.text) == could, found
     assert not could or found.level is not Level.PASS
+    # Wherever verdicts are told, and not in one place alone.
+    assert comparison.verdict is (Verdict.UNDECIDED if could else Verdict.PASS)
 
 
 def test_few_pairs_beyond_p95_do_not_decide_it() -> None:

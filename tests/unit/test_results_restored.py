@@ -59,6 +59,20 @@ def without_names(replay: Path) -> None:
     pl.read_parquet(replay).write_parquet(replay)
 
 
+@pytest.mark.parametrize("logged", [True, False])
+def test_what_could_have_been_replayed_is_kept(tmp_path: Path, logged: bool) -> None:
+    """Nothing was, and packets are not archived: the verdict must not be better for that."""
+    packets = {"packets": {"rows": 5, "messages": 2}} if logged else {}
+    cells = {CELL.case_id: {"trials": 50, "parts": [PARTS[0] | {"trials": 50} | packets]}}
+    folder = tmp_path / "run"
+    Half("predicted", [CELL], 50, seed=1).write(folder)
+    Half("measured", [CELL], 50, 2, manifest={"cells": cells}).write(folder)
+    archive.archive(folder, tmp_path / "a.parquet")
+    archive.restore(tmp_path / "a.parquet", tmp_path / "again")
+    restored = Results.open(tmp_path / "again" / "measured")
+    assert can_be_replayed(restored.manifest, CELL.case_id) == logged
+
+
 @pytest.mark.parametrize("has_names", [True, False])
 @pytest.mark.parametrize("has_run", [True, False])
 def test_replay_of_the_run(kept: Path, has_names: bool, has_run: bool) -> None:

@@ -37,11 +37,11 @@ def badge(main: Results, comparison: Comparison | None) -> Badge:
     counts = {verdict: comparison.count(verdict) for verdict in Verdict}
     words = {Verdict.PASS: "pass", Verdict.UNDECIDED: "undecided", Verdict.FAIL: "fail"}
     shown = ", ".join(f"{counts[one]} {word}" for one, word in words.items() if counts[one])
-    if counts[Verdict.FAIL]:
-        return Badge(f"outside its gates in {counts[Verdict.FAIL]}: {of} ({shown})", Level.FAIL)
     if unreplayed := sum(case.replay_missing for case in judged):
         shown += f"; the replay of {unreplayed} is missing, and with it their gates"
-    if counts[Verdict.UNDECIDED] or unreplayed:
+    if counts[Verdict.FAIL]:
+        return Badge(f"outside its gates in {counts[Verdict.FAIL]}: {of} ({shown})", Level.FAIL)
+    if counts[Verdict.UNDECIDED]:
         return Badge(f"validated in part: {of} ({shown})", Level.UNDECIDED)
     return Badge(f"validated: {of} ({shown})", Level.PASS)
 

@@ -151,7 +151,9 @@ def _ends(one: Interval, other: Interval) -> tuple[float, float]:
 
 def _error(of: Distribution) -> float:
     """The standard error of the mean of those that completed."""
-    if of.exact or not of.values.size:
+    if of.exact:
+        return 0.0 if of.noise is None else of.noise.mean_error
+    if not of.values.size:
         return 0.0
     variance = float(of.weights @ (of.values - of.mean()) ** 2 / of.completed)
     return math.sqrt(variance / max(1.0, of.completed))

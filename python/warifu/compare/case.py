@@ -100,6 +100,7 @@ def compare_case(
         missing.append("nothing was replayed")
     if why_not:
         rows = [row if row.gate is None else _without_verdict(row, why_not) for row in rows]
+    replay_missing = bool(gates) and replay is None and _can_be_replayed(measured, case_id, theirs)
     beside = []
     if models is not None:
         beside = null_models.beside(models.null_models, rows, 0.0 if at is None else at.mean_ns)
@@ -125,7 +126,7 @@ def compare_case(
         bytes_gated=bytes_gated,
         wasserstein=stats.wasserstein(ours, theirs, rng, judging.limit),
         kolmogorov=stats.kolmogorov(ours, theirs),
-        verdict=_case_verdict(rows, sizes if bytes_gated else []),
+        verdict=_case_verdict(rows, sizes if bytes_gated else [], whole=not replay_missing),
         later=[one for one in later if any(row.metric == one for row in rows)],
         not_judged=why_not,
         conditions=how,
@@ -133,9 +134,7 @@ def compare_case(
         null_models=beside,
         replayed=0 if pairs is None else pairs.connections,
         divergent=0 if pairs is None else pairs.divergent,
-        replay_missing=bool(gates)
-        and replay is None
-        and _can_be_replayed(measured, case_id, theirs),
+        replay_missing=replay_missing,
         missing=missing,
     )
 
@@ -310,15 +309,20 @@ def _without_verdict(row: Row, why: str) -> Row:
     return replace(row, verdict=None, no_statement=why, trials_needed=None)
 
 
-def _case_verdict(rows: Sequence[Row], sizes: Sequence[Bytes]) -> Verdict | None:
+def _case_verdict(rows: Sequence[Row], sizes: Sequence[Bytes], *, whole: bool) -> Verdict | None:
     """The worst verdict of a case, None where nothing is judged.
 
-    Where the gates of the times say nothing, equal bytes do not make the case pass.
+    Where the gates of the times say nothing, equal bytes do not make the case pass. Where gates
+    that it could have are missing it is not ``whole``, and does not pass by the others.
     """
     times = [row.verdict for row in rows if row.verdict is not None]
     verdict = worst(times + [one.verdict for one in sizes])
     silent = not times and any(row.no_statement for row in rows)
-    return None if silent and verdict is Verdict.PASS else verdict
+    if verdict is not Verdict.PASS:
+        return verdict
+    if silent:
+        return None
+    return verdict if whole else Verdict.UNDECIDED
 
 
 def mean_loss(predicted: Results, case_id: str) -> float:

@@ -181,6 +181,11 @@ def _judge(
             f"the exact tier left out {distribution.residual * 100.0:.2g} % of connections, which "
             "would decide: predict with --tier events"
         )
+    elif verdict is Verdict.UNDECIDED and distribution.noise is not None:
+        remark = (
+            "the costs that the exact tier draws are too few to decide: predict with --tier events "
+            "and more predict_trials"
+        )
     if unknown:
         remark = _not_compared(results, case_id)
     if requirement.statistic in _QUANTILES and math.isinf(value):

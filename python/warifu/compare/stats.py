@@ -52,7 +52,7 @@ def quantile_interval(distribution: Distribution, p: float) -> Interval:
 
     How many of n independent draws lie below the true quantile is binomial, whatever the
     distribution is; where even the largest value may lie below, the interval is open. That of an
-    exact distribution is where its residual leaves the quantile.
+    exact distribution is where its residual and its noise leave the quantile.
     """
     if distribution.exact:
         return Interval(*distribution.quantile_ends(p))
@@ -119,7 +119,7 @@ def mean_interval(
     distribution: Distribution, rng: np.random.Generator, limit: float = np.inf
 ) -> Interval:
     """The studentised bootstrap interval of the mean of min(value, limit); of an exact distribution
-    where its residual leaves the mean, open above without a limit."""
+    where its residual and its noise leave the mean, open above without a limit."""
     if distribution.exact:
         return Interval(*distribution.mean_ends(limit))
     centre, error = _moments(distribution, limit)
@@ -243,15 +243,16 @@ class _Steps:
 def kolmogorov(predicted: Distribution, measured: Distribution) -> tuple[float, float]:
     """The largest gap between the two distribution functions, and its 95 % level by chance.
 
-    The level is the asymptotic one, 1.358 sqrt(1/n + 1/m) (Smirnov 1948), and what exact
-    distributions leave out beside it.
+    The level is the asymptotic one, 1.358 sqrt(1/n + 1/m) (Smirnov 1948), and beside it what
+    exact distributions leave out, and may be off by.
     """
     grid = np.union1d(predicted.values, measured.values)
     if not grid.size or not predicted.n or not measured.n:
         return float("nan"), float("nan")
     gap = float(np.abs(predicted.cdf(grid) - measured.cdf(grid)).max())
     noise = sum(0.0 if half.exact else 1 / half.independent for half in (predicted, measured))
-    return gap, 1.358 * float(np.sqrt(noise)) + predicted.residual + measured.residual
+    left_out = sum(half.residual + half.widest_reach for half in (predicted, measured))
+    return gap, 1.358 * float(np.sqrt(noise)) + left_out
 
 
 def least_trials(p: float) -> int:

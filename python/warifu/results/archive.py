@@ -33,13 +33,14 @@ from warifu.results import kept_trials, replay_archive
 from warifu.results.folder import Results, Setting
 from warifu.results.manifest import (
     MEASURED,
+    NOISE,
     PREDICTED,
     STRATA,
     WRITTEN_AS,
     ResultsDamaged,
     ResultsError,
 )
-from warifu.results.packets import REPLAYED
+from warifu.results.packets import REPLAYABLE, can_be_replayed
 from warifu.results.pages import PagesRefused, refuse_large
 from warifu.results.registration import sealed_anew, was_before
 from warifu.results.replay import read_replay, write_replay
@@ -112,10 +113,11 @@ def archive(folder: Path, target: Path) -> dict[str, Any]:
         half: json.dumps({"manifest": manifests[half], "cases": one.cases})
         for half, one in halves.items()
     }
-    if STRATA in (halves[PREDICTED].manifest.get("files") or {}):
-        # Read as the manifest sealed it, before it is passed on.
-        halves[PREDICTED].strata("")
-        kept[STRATA] = (folder / PREDICTED / STRATA).read_text()
+    # Read as the manifest sealed them, before they are passed on.
+    _read_beside(halves[PREDICTED])
+    for name in (STRATA, NOISE):
+        if name in (halves[PREDICTED].manifest.get("files") or {}):
+            kept[name] = (folder / PREDICTED / name).read_text()
     rows = pl.concat([_steps(one) for one in halves.values()])
     if rows.height > MOST_ROWS:
         raise ResultsError(
@@ -294,8 +296,9 @@ def _restore(source: Path, content: bytes, folder: Path) -> None:
             restored += "; no run.json lay beside it that says what it must be"
         manifest["warnings"] = [*(manifest.get("warnings") or []), restored]
         manifest["files"] = {f"observations/{part.name}": sealed}
-        if half == PREDICTED and STRATA in kept:
-            manifest["files"][STRATA] = _write(folder / half / STRATA, kept[STRATA].encode())
+        for name in (STRATA, NOISE):
+            if half == PREDICTED and name in kept:
+                manifest["files"][name] = _write(folder / half / name, kept[name].encode())
         if half == MEASURED and (sealed_again := sealed_anew(folder / PREDICTED, manifest)):
             manifest["registered"] = sealed_again
         _core.write_manifest(folder / half, json.dumps(manifest))
@@ -307,11 +310,17 @@ def _read_all(half: Results) -> None:
     try:
         for case_id in half.cases:
             half.rows(case_id)
-            half.strata(case_id)
+        _read_beside(half)
     except ResultsDamaged as error:
         # Neither where it was put together, nor how to make it again.
         what = str(error).removeprefix(f"{half.path}/").rpartition(": ")[0]
         raise ValueError(f"its {half.half} half: {what}") from None
+
+
+def _read_beside(half: Results) -> None:
+    """Raises ResultsDamaged for what lies beside the observations and is not as it was written."""
+    half.strata("")
+    half.noise("", "")
 
 
 def _restore_replay(source: Path, folder: Path) -> None:
@@ -326,10 +335,10 @@ def _restore_replay(source: Path, folder: Path) -> None:
             raise _other_run(source, f"is of another run: {what}")
     write_replay(folder, *runs, cases)
     read_replay(folder, *runs)
-    # Its packets are not restored: without this nothing tells that a replay is missing.
+    # Archives of older versions do not say what could be replayed.
     manifest = {key: value for key, value in measured.manifest.items() if key != WRITTEN_AS}
     for case_id in cases:
-        manifest["cells"].setdefault(case_id, {})[REPLAYED] = True
+        manifest["cells"].setdefault(case_id, {})[REPLAYABLE] = True
     _core.write_manifest(measured.path, json.dumps(manifest))
 
 
@@ -437,6 +446,10 @@ def _without(manifest: dict[str, Any]) -> dict[str, Any]:
         ]}
         for case_id, cell in (manifest.get("cells") or {}).items()
     }  # fmt: skip
+    for case_id, cell in kept["cells"].items():
+        # Packets are not kept: without this nothing would tell that a replay is missing.
+        if can_be_replayed(manifest, case_id):
+            cell[REPLAYABLE] = True
     kept["rejections"] = [
         {"case_id": one.get("case_id")} for one in manifest.get("rejections") or []
     ]

@@ -103,7 +103,7 @@ class Distribution:
 
     def quantile_ends(self, p: float) -> tuple[float, float]:
         """The least and the largest that the ``p`` quantile of all connections may be, wherever
-        the residual lies; without one both are the quantile.
+        the residual lies and as far as noise goes; without either both are the quantile.
 
         The low end is no less than the smallest value, from which the rest begins.
         """
@@ -121,6 +121,11 @@ class Distribution:
         known = share * (1.0 - self.residual)
         reach = self._reach(known)
         return max(0.0, known - reach), min(1.0, known + self.residual + reach)
+
+    @property
+    def widest_reach(self) -> float:
+        """The farthest that noise takes the probability of at most any value."""
+        return 0.0 if self.noise is None else _ERRORS * max(self.noise.share_errors)
 
     def _reach(self, share: float) -> float:
         """How far by noise the probability of at most a value may be from what it is here."""

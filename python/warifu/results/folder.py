@@ -197,6 +197,7 @@ class Results:
                 concurrent=concurrent,
                 exact=exact,
                 residual=_share(left_out, sum(counts)),
+                noise=self.noise(case_id, metric) if exact else None,
             )
         rows = frame.filter(pl.col("metric") == metric)
         failed = failed if metrics.is_time(metric) else 0.0
@@ -207,12 +208,12 @@ class Results:
             concurrent=concurrent,
             exact=exact,
             residual=_share(left_out, float(rows["weight"].sum()) + failed),
-            noise=self._noise_of(case_id, metric) if exact else None,
+            noise=self.noise(case_id, metric) if exact else None,
         )
 
-    def _noise_of(self, case_id: str, metric: str) -> Noise | None:
-        """How sure the probabilities of a case of the exact tier are; None where older results do
-        not say."""
+    def noise(self, case_id: str, metric: str) -> Noise | None:
+        """How sure the probabilities of a case of the exact tier are; None where its results do not
+        say, which are of an older version or of very many cases."""
         if self._noise is None:
             self._noise = read_noise(self.path, self.manifest)
         return self._noise.get(case_id, {}).get(metric)

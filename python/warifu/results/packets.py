@@ -28,8 +28,8 @@ from warifu.results.parts import Part, parts_of, records_of
 #: trials, as JSON.
 ABOUT = "warifu.packets"
 VERSION = 1
-#: The key of a cell in a measured manifest that says that it was replayed before it was archived.
-REPLAYED = "replayed"
+#: The key of a cell in an archived manifest that says that packets were kept of it.
+REPLAYABLE = "replayable"
 #: Rows of a file: a part has at most 1,000 connections.
 _MOST_ROWS = 20_000_000
 #: Rows of a trial: packets of 100 MB.
@@ -100,10 +100,10 @@ def has_packets(manifest: dict[str, Any], case_id: str) -> bool:
 
 
 def can_be_replayed(manifest: dict[str, Any], case_id: str) -> bool:
-    """Whether a case's connections can be replayed, or were, and their packets are not kept any
-    more, as in a folder that was restored from an archive."""
+    """Whether a case's connections can be replayed, or could before an archive left their packets
+    out."""
     cell = (manifest.get("cells") or {}).get(case_id)
-    was = isinstance(cell, dict) and cell.get(REPLAYED) is True
+    was = isinstance(cell, dict) and cell.get(REPLAYABLE) is True
     return was or has_packets(manifest, case_id)
 
 

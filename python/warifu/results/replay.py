@@ -29,7 +29,7 @@ from warifu.results.manifest import ResultsDamaged, refuse_elsewhere
 FILE_NAME = "replay.json"
 VERSION = 2
 _LISTS = ("trials", "part", "replayed_ns", "measured_ns", "same_sequence", "divergent")
-#: A list that older files lack.
+#: A list that older archives lack.
 _ACKNOWLEDGEMENTS = "other_acknowledgements"
 #: Thirty years: no connection takes longer.
 _MOST = 10**18

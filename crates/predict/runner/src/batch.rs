@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use thiserror::Error;
-use warifu_model::{Case, Catalog, Evidence, Method, Study};
+use warifu_model::{Case, Catalog, Evidence, Method, Metric, Study};
 use warifu_results::{
     CaseRows, NOISE_BANDS, NOISE_VERSION, Noise, NoiseOfMetric, ResultsError, Rows, STRATA_VERSION,
     Sink, Strata, Stratum, Weights,
@@ -144,7 +144,7 @@ pub fn check(study: &Study, catalog: &Catalog, tier: Tier) -> Result<(), warifu_
                     }
                     Treatment::TooMany(TooManyPatterns { residual, most }) => format!(
                         "is exact, and the patterns of losses that are taken at most would leave \
-                         out some {:.1} % of connections here (at most {:.1} %): less loss, fewer \
+                         out some {:.2} % of connections here (at most {:.2} %): less loss, fewer \
                          packets, or auto or events",
                         residual * 100.0,
                         most * 100.0
@@ -186,6 +186,10 @@ pub fn predict(
         drop(sender);
         let result = Gathering::new(&job, sink).gather(&receiver, tell);
         let result = result.and_then(|mut gathered| {
+            // Of what is stored, also where that is not all.
+            if let Some(noise) = gathered.noise() {
+                gathered.sink.noise(&noise)?;
+            }
             if gathered.progress.complete {
                 let mut at = gathered.progress;
                 let mut on_boards = |on_boards| {
@@ -205,9 +209,6 @@ pub fn predict(
                 }
                 if let Some(strata) = gathered.strata()? {
                     gathered.sink.strata(&strata)?;
-                }
-                if let Some(noise) = gathered.noise() {
-                    gathered.sink.noise(&noise)?;
                 }
                 let picks: Vec<Picks> = gathered.noted.iter().map(|of| of.picks).collect();
                 gathered.sink.timelines(&timelines(study, catalog, &picks)?)?;
@@ -413,9 +414,23 @@ impl<'a> Job<'a> {
             exact(simulator, (choices, model), self.groups(), self.study.seed, &mut || {
                 !self.ends()
             })?;
+        let noise = self.kept_noise(choices, noise);
         let content = Content::Exact(rows, enumerated.residual, noise);
         let trials = enumerated.trials;
         Some(Report { case, chunk, evidence, has_bands, trials, failed, content })
+    }
+
+    /// What is kept of a case's noise: of very many cases that of whole times and of failing alone.
+    fn kept_noise(
+        &self,
+        case: &Case,
+        mut noise: BTreeMap<String, NoiseOfMetric>,
+    ) -> BTreeMap<String, NoiseOfMetric> {
+        if self.study.cases.len() > MANY_CASES {
+            let whole = Metric::with_stages(&case.stack).map_or("", Metric::name);
+            noise.retain(|name, _| name == whole || name == Metric::ConnectionFailed.name());
+        }
+        noise
     }
 
     /// How many groups a distribution is stored in.
@@ -500,12 +515,12 @@ impl<'a> Gathering<'a> {
         Ok((!cases.is_empty()).then_some(Strata { version: STRATA_VERSION, cases }))
     }
 
-    /// The noise of all cases of the exact tier; `None` where none is.
-    fn noise(&self) -> Option<Noise> {
-        let cases = self.job.study.cases.iter().zip(&self.noted);
+    /// Takes the noise of all cases of the exact tier; `None` where none is.
+    fn noise(&mut self) -> Option<Noise> {
+        let cases = self.job.study.cases.iter().zip(&mut self.noted);
         let cases: BTreeMap<_, _> = cases
             .filter(|(_, noted)| !noted.noise.is_empty())
-            .map(|(case, noted)| (case.id().0, noted.noise.clone()))
+            .map(|(case, noted)| (case.id().0, std::mem::take(&mut noted.noise)))
             .collect();
         let (version, band_ends) = (NOISE_VERSION, NOISE_BANDS.to_vec());
         (!cases.is_empty()).then_some(Noise { version, band_ends, cases })

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use warifu_model::{Case, Stage};
-use warifu_results::{NoiseAtom, NoiseOfMetric, Rows};
+use warifu_model::{Case, Metric, Stage};
+use warifu_results::{NoiseAtom, NoiseOfMetric, NoisePattern, Rows};
 use warifu_sim::{
     Accuracy, Atom, CaseModel, Enumerated, Outcome, Simulator, TooManyPatterns, TrialSeeds,
 };
@@ -64,19 +64,23 @@ pub(crate) fn exact(
     let columns = Columns::of(case);
     let metrics = columns.of_connections();
     let mut values: Vec<Vec<NoiseAtom>> = vec![Vec::new(); metrics.len()];
-    let mut trials: Vec<u64> = Vec::new();
+    let mut patterns: Vec<NoisePattern> = Vec::new();
+    let mut failing: Vec<NoiseAtom> = Vec::new();
     let mut stages: Vec<(u64, [u64; Stage::ALL.len()], f64)> = Vec::new();
     let (mut failed, mut failed_weight) = (0, 0.0);
     let with_stages = columns.with_stages();
     let keep = |atom: Atom, outcome: &Outcome| {
         let Atom { weight, pattern, .. } = atom;
+        let number = pattern as usize;
         // A pattern that is met in no trial has no atom.
-        trials.resize(trials.len().max(pattern as usize + 1), 1);
-        trials[pattern as usize] = atom.trials;
+        patterns.resize(patterns.len().max(number + 1), NoisePattern::default());
+        patterns[number].trials = atom.trials;
+        patterns[number].weight += weight;
         let Some(connection) = outcome.connections.first() else { return };
         if connection.failed {
             failed += 1;
             failed_weight += weight;
+            failing.push(NoiseAtom { value: 1, weight, pattern });
             return;
         }
         for (values, &metric) in values.iter_mut().zip(metrics) {
@@ -90,9 +94,10 @@ pub(crate) fn exact(
     let seed = TrialSeeds::new(study_seed, &case.seed_id()).of(0);
     let enumerated = simulator.enumerate(model, seed, Accuracy::default(), go_on, keep)?;
     let mut rows = Rows::default();
-    let mut noise = BTreeMap::new();
+    let of_failing = NoiseOfMetric::of_failing(&failing, &patterns);
+    let mut noise = BTreeMap::from([(Metric::ConnectionFailed.name().to_owned(), of_failing)]);
     for (atoms, &metric) in values.iter_mut().zip(metrics) {
-        noise.insert(metric.name().to_owned(), NoiseOfMetric::of(atoms, &trials));
+        noise.insert(metric.name().to_owned(), NoiseOfMetric::of(atoms, &patterns));
         let mut atoms: Vec<(u64, f64)> = atoms.iter().map(|of| (of.value, of.weight)).collect();
         rows.push_weighted(metric, &mut atoms, failed_weight, groups, study_seed);
     }

@@ -2,11 +2,11 @@
 //! What is stored of cases of the exact tier.
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use warifu_model::{Catalog, Metric, ProfileKind, Study};
 use warifu_results::{CaseRows, Memory, Weights};
-use warifu_runner::{Options, Tier, check, predict};
+use warifu_runner::{Options, Progress, Tier, check, predict};
 
 /// A link without loss, and one that loses 2 %, between two machines that were calibrated.
 const STUDY: &str = "name = \"exact\"\nseed = 1\ntrials = 1\ndevice = \"xeon-2-5-ghz-vm\"\n\
@@ -57,6 +57,21 @@ fn weights_of_a_time_and_of_failing_lack_the_residual_to_one() {
     assert_eq!(noise.cases.keys().collect::<Vec<_>>(), [&lossy.case_id.0]);
 }
 
+/// What is stored until a run is cut short has its noise.
+#[test]
+fn noise_of_a_run_that_was_cut_short() {
+    let catalog = catalog();
+    let text = STUDY.replace("\"0 %\", \"2 %\"", "\"1 %\", \"2 %\", \"3 %\"");
+    let study = Study::parse(&text, "exact.toml", &catalog).unwrap();
+    let options = Options { tier: Tier::Exact, threads: 1, ..Options::default() };
+    let (mut kept, cancel) = (Memory::default(), AtomicBool::new(false));
+    let mut tell = |done: Progress| cancel.store(done.cases > 0, Ordering::Relaxed);
+    let done = predict(&study, &catalog, options, &mut kept, &mut tell, &cancel).unwrap();
+    assert!(!done.complete && kept.cases.len() == 1, "{done:?}");
+    let noise = kept.noise.unwrap();
+    assert_eq!(noise.cases.keys().collect::<Vec<_>>(), [&kept.cases[0].case_id.0]);
+}
+
 /// What is told as the standard error is what shares and means of other seeds differ by.
 #[test]
 fn noise_of_the_costs_that_are_drawn() {
@@ -103,9 +118,8 @@ fn noise_of_the_costs_that_are_drawn() {
         let band = found[0].1.iter().position(|&end| mean(&shares) < end).unwrap();
         let told = mean(&found.iter().map(|of| of.2.share_errors[band]).collect::<Vec<_>>());
         let seen = deviation(&shares);
-        // Groups of what is stored hide some of it, and the largest error of a band is told.
-        assert!(seen < 1.6 * told && told > 1e-6, "{share}: {seen} {told}");
-        assert!(share > 0.6 || seen > 0.4 * told, "{share}: {seen} {told}");
+        // Phases are evenly spread, and the largest error of a band is told.
+        assert!(seen < 1.4 * told && seen > told / 8.0, "{share}: {seen} {told}");
     }
     let means: Vec<f64> = found
         .iter()
@@ -116,7 +130,7 @@ fn noise_of_the_costs_that_are_drawn() {
         .collect();
     let told = mean(&found.iter().map(|of| of.2.mean_error).collect::<Vec<_>>());
     let seen = deviation(&means);
-    assert!(seen < 1.6 * told, "{seen} {told}");
+    assert!(seen < 1.4 * told && seen > told / 4.0, "{seen} {told}");
 }
 
 /// What is sent again is lost as well: at 20 % loss the packets of a trial without loss would have
@@ -144,7 +158,7 @@ fn patterns_that_cannot_suffice_are_not_begun() {
     let text = format!("{text}[pattern]\nkind = \"request\"\nrequest_body = \"100 kB\"\n");
     let study = Study::parse(&text, "exact.toml", &catalog).unwrap();
     let refused = check(&study, &catalog, Tier::Exact).unwrap_err().to_string();
-    assert!(refused.contains("would leave out some 100.0 % of connections"), "{refused}");
+    assert!(refused.contains("would leave out some 100.00 % of connections"), "{refused}");
     assert_eq!(check(&study, &catalog, Tier::Auto), Ok(()));
     let options = Options { tier: Tier::Auto, ..Options::default() };
     let (mut kept, cancel) = (Memory::default(), AtomicBool::new(false));
