@@ -26,9 +26,9 @@ pub enum Weights {
     /// Numbers of trials: a sample, whose statistics have intervals.
     #[default]
     Trials,
-    /// Probabilities: an exact distribution, in which losses are as in infinitely many trials. What those
-    /// of the case's whole time and of failing lack to one is the probability of all that was not
-    /// enumerated, of which nothing is known.
+    /// Probabilities: an exact distribution, in which losses are as in infinitely many trials. What
+    /// those of the case's whole time and of failing lack to one is the probability of all that was
+    /// not enumerated, of which nothing is known.
     Probabilities,
 }
 
