@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from dataclasses import dataclass
@@ -145,7 +146,9 @@ def _off(row: Row) -> str:
 
 
 def _name(statistic: str) -> str:
-    return {"p50": "median", "mean": "mean"}.get(statistic, statistic.upper())
+    """`p50` as median, `replayed: p95` as replayed P95."""
+    words = statistic.replace("replayed: ", "replayed ")
+    return re.sub(r"\bp(\d)", r"P\1", re.sub(r"\bp50$", "median", words))
 
 
 def next_command(answered: Answered, ending: Ending) -> str:

@@ -11,8 +11,10 @@ import pytest
 from support.commands import STUDY, Run, one_line
 from support.synthetic import Cell, Half, change_manifest
 from support.synthetic import study as made_up
-from warifu.cli import verdicts
+from warifu.cli import ending, verdicts
 from warifu.cli.errors import FAILED, OK, USAGE
+from warifu.compare.rows import Row
+from warifu.compare.stats import Interval
 from warifu.compare.store import load
 
 
@@ -56,6 +58,22 @@ def test_a_failing_gate_is_code_1(warifu: Run, tmp_path: Path) -> None:
     code, out, _ = warifu("compare", "s")
     assert code == FAILED
     assert "fail" in out
+
+
+@pytest.mark.parametrize(
+    ("statistic", "named"),
+    [
+        ("p50", "median"),
+        ("p95", "P95"),
+        ("mean", "mean"),
+        ("p95 - p50", "P95 - median"),
+        ("replayed: p95", "replayed P95"),
+        ("replayed: p50 of differences", "replayed P50 of differences"),
+    ],
+)
+def test_failing_statistics_have_plain_names(statistic: str, named: str) -> None:
+    row = Row("https.establishment", statistic, 2e6, 1e6, 1e6, Interval(0.9e6, 1.1e6))
+    assert ending._off(row) == f"the predicted {named} is 100.0% above the measured one"
 
 
 def test_no_connection_that_succeeded_is_code_1(warifu: Run, tmp_path: Path) -> None:
