@@ -510,6 +510,10 @@ def test_costs_that_the_exact_tier_drew_may_not_decide(tmp_path: Path) -> None:
     )
     mean = judged(half, "https.establishment", "mean", "<", sure.mean() + 1e6)
     assert mean.verdict is Verdict.UNDECIDED
+    # Others have noise, and a case without would be told as sure.
+    half._noise = {"another": half._noise[FREE.case_id]}
+    with pytest.raises(ResultsError, match="lacks case"):
+        half.distribution(FREE.case_id, "https.establishment")
 
 
 def test_any_failure_fails_a_maximum_of_none(tmp_path: Path) -> None:

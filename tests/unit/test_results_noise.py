@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -76,14 +77,23 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
         ({"band_ends": [0.6, 0.9]}, "band_ends do not ascend to 1"),
         ({"band_ends": [0.6, "1"]}, "band_ends has 1: expected numbers from 0 to 1"),
         ({"cases": []}, "has no version, band_ends or cases"),
+        ({"cases": {}}, "has no case"),
         ({"cases": {"c": []}}, "cases.c is no table"),
         ({"cases": {"c": {"m": {"share_errors": [0.1, 0.1]}}}}, "has no share_errors or mean"),
         ({"cases": {"c": {"m": ENTRY | {"share_errors": [0.1]}}}}, "has 1 entries: expected 2"),
         ({"cases": {"c": {"m": ENTRY | {"share_errors": [0.1, -1]}}}}, "expected numbers from 0"),
         ({"cases": {"c": {"m": ENTRY | {"mean_error": None}}}}, "has None: expected numbers"),
+        ({"cases": {"c": {"m": ENTRY | {"mean_error": 10**400}}}}, "expected numbers from 0"),
+        ({"cases": {"c": {"m": ENTRY | {"mean_error": math.nan}}}}, "expected numbers from 0"),
+        ({"cases": {"c": {"m": ENTRY | {"mean_error": math.inf}}}}, "expected numbers from 0"),
     ],
 )
 def test_what_none_wrote_is_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
     with pytest.raises(ResultsDamaged, match=r"noise\.json: ") as refused:
         read(tmp_path, WHOLE | change)
     assert said in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_a_file_of_nothing_is_none_that_was_written(tmp_path: Path) -> None:
+    with pytest.raises(ResultsDamaged, match="has no version, band_ends or cases"):
+        read(tmp_path, None)

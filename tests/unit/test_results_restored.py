@@ -67,7 +67,8 @@ def test_what_could_have_been_replayed_is_kept(tmp_path: Path, logged: bool) -> 
     folder = tmp_path / "run"
     Half("predicted", [CELL], 50, seed=1).write(folder)
     Half("measured", [CELL], 50, 2, manifest={"cells": cells}).write(folder)
-    archive.archive(folder, tmp_path / "a.parquet")
+    said = archive.archive(folder, tmp_path / "a.parquet")
+    (tmp_path / "a.run.json").write_text(json.dumps(said))
     archive.restore(tmp_path / "a.parquet", tmp_path / "again")
     restored = Results.open(tmp_path / "again" / "measured")
     assert can_be_replayed(restored.manifest, CELL.case_id) == logged
@@ -135,6 +136,22 @@ def test_replay_that_is_no_file(kept: Path, listed: bool, put: Callable[[Path], 
     replay.unlink()
     put(replay)
     assert str(replay) in refused(kept)
+
+
+def test_replay_and_run_that_are_missing(kept: Path) -> None:
+    kept.with_suffix(".replay.parquet").unlink()
+    kept.with_suffix(".run.json").unlink()
+    target = kept.parent.parent / "again"
+    archive.restore(kept, target)
+    assert can_be_replayed(Results.open(target / "measured").manifest, CELL.case_id)
+
+
+def test_run_json_that_does_not_say_whether_there_is_a_replay(kept: Path) -> None:
+    said = kept.with_suffix(".run.json")
+    run = json.loads(said.read_text())
+    del run["replay"]
+    said.write_text(json.dumps(run))
+    assert "a.run.json: does not say whether a.replay.parquet is of its run" in refused(kept)
 
 
 def test_replay_that_is_missing(kept: Path) -> None:

@@ -20,7 +20,7 @@ import hashlib
 import io
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +192,9 @@ def restore(source: Path, folder: Path) -> None:
             _refuse_other_runs(source, whole)
             if beside is not None:
                 _restore_replay(beside, whole)
+            elif not source.with_suffix(".run.json").exists():
+                # Nothing says that there was none.
+                _mark_replayable(Results.open(whole / MEASURED), None)
             whole.rename(folder)
     except FileRefused as error:
         raise ResultsError(str(error)) from None
@@ -234,6 +237,8 @@ def _replay_beside(source: Path, content: bytes) -> Path | None:
         return beside if is_there else None
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         raise _other_run(run_file, "does not say what archive it is of") from None
+    if "replay" not in run and is_there:
+        raise _other_run(run_file, f"does not say whether {beside.name} is of its run")
     if beside in found and is_there:
         try:
             of_replay = read_bytes(beside, replay_archive.MOST_BYTES)
@@ -336,8 +341,13 @@ def _restore_replay(source: Path, folder: Path) -> None:
     write_replay(folder, *runs, cases)
     read_replay(folder, *runs)
     # Archives of older versions do not say what could be replayed.
+    _mark_replayable(measured, cases)
+
+
+def _mark_replayable(measured: Results, cases: Iterable[str] | None) -> None:
+    """Notes in a manifest of which cases there is a replay; by default of all."""
     manifest = {key: value for key, value in measured.manifest.items() if key != WRITTEN_AS}
-    for case_id in cases:
+    for case_id in measured.cases if cases is None else cases:
         manifest["cells"].setdefault(case_id, {})[REPLAYABLE] = True
     _core.write_manifest(measured.path, json.dumps(manifest))
 

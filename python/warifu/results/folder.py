@@ -16,12 +16,14 @@ from typing import Any
 import polars as pl
 
 import warifu._core as _core
+from warifu.printable import clipped
 from warifu.results import metrics
 from warifu.results.boards import Boards, OnBoards, read_boards
 from warifu.results.distribution import Distribution
 from warifu.results.limits import refuse_too_many
 from warifu.results.manifest import (
     MEASURED,
+    NOISE,
     PREDICTED,
     WRITTEN_AS,
     ResultsDamaged,
@@ -35,6 +37,7 @@ from warifu.results.manifest import (
 )
 from warifu.results.noise import Noise, read_noise
 from warifu.results.parts import Part, parts_of
+from warifu.results.sealed_json import not_as_written
 from warifu.results.strata import StrataOfCase, read_strata
 from warifu.results.trials import Trials, trials_of
 from warifu.results.values import check_numbers, check_settings, check_values
@@ -216,7 +219,10 @@ class Results:
         say, which are of an older version or of very many cases."""
         if self._noise is None:
             self._noise = read_noise(self.path, self.manifest)
-        return self._noise.get(case_id, {}).get(metric)
+        of_case = self._noise.get(case_id)
+        if of_case is None and self._noise and case_id in self.cases:
+            raise not_as_written(self.path / NOISE, f"lacks case {clipped(case_id)}")
+        return (of_case or {}).get(metric)
 
     def _left_out(self, case_id: str, frame: pl.DataFrame) -> float:
         """The probability of what was not enumerated of a case whose weights are probabilities:

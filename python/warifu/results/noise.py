@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import bisect
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,9 +46,9 @@ def read_noise(path: Path, manifest: dict[str, Any]) -> Mapping[str, Mapping[str
 
     Raises ResultsDamaged for a file that is not as it was written.
     """
-    value = read_sealed(path, manifest, NOISE, _MOST_BYTES)
-    if value is None:
+    if NOISE not in (manifest.get("files") or {}):
         return {}
+    value = read_sealed(path, manifest, NOISE, _MOST_BYTES)
     try:
         match value:
             case {
@@ -62,6 +61,8 @@ def read_noise(path: Path, manifest: dict[str, Any]) -> Mapping[str, Mapping[str
                 raise _MistakeError(f"version is {clipped(str(version))}: expected {VERSION}")
             case _:
                 raise _MistakeError("has no version, band_ends or cases")
+        if not cases:
+            raise _MistakeError("has no case")
         bands = _numbers(ends, "band_ends", 1.0)
         if not bands or bands[-1] != 1.0 or any(b <= a for a, b in itertools.pairwise(bands)):
             raise _MistakeError("band_ends do not ascend to 1")
@@ -95,7 +96,8 @@ def _noise(value: object, bands: Sequence[float], key: str) -> Noise:
 
 def _numbers(values: list[Any], key: str, most: float) -> tuple[float, ...]:
     for one in values:
-        if type(one) not in (int, float) or not math.isfinite(one) or not 0 <= one <= most:
+        # An integer of any length can be compared, and what is no number is in no range.
+        if type(one) not in (int, float) or not 0 <= one <= most:
             said = f"{clipped(key)} has {clipped(str(one))}"
             raise _MistakeError(f"{said}: expected numbers from 0 to {most:g}")
     return tuple(map(float, values))
