@@ -103,12 +103,11 @@ impl NoisePattern {
     /// The variance of whether one of its trials is below a value, where those of this weight are,
     /// times its probability.
     fn of_one(&self, below: Sums) -> f64 {
-        let (n, share) = (self.trials as f64, (below.weight / self.weight).min(1.0));
-        if self.has_few_trials() {
-            self.weight * share * (1.0 - share) * n / (n - 1.0)
-        } else {
-            0.0
+        if !self.has_few_trials() {
+            return 0.0;
         }
+        let (n, share) = (self.trials as f64, (below.weight / self.weight).min(1.0));
+        self.weight * share * (1.0 - share) * n / (n - 1.0)
     }
 }
 
@@ -119,7 +118,8 @@ impl NoiseOfMetric {
     /// tell together.
     pub fn of(atoms: &mut [NoiseAtom], patterns: &[NoisePattern]) -> NoiseOfMetric {
         atoms.sort_unstable_by_key(|atom| (atom.value, atom.pattern));
-        let mut sums = vec![Sums::default(); patterns.len()];
+        // Of each pattern its sums, and what they make of the variance and of that of one trial.
+        let mut sums = vec![(Sums::default(), 0.0, 0.0); patterns.len()];
         let (singles, few) = singles_and_few(atoms, patterns);
         let (mut below, mut variance, mut of_one, mut band) = (0.0, 0.0, 0.0, 0);
         let mut variances = [0.0_f64; NOISE_BANDS.len()];
@@ -129,12 +129,14 @@ impl NoiseOfMetric {
             let before = all;
             for atom in equal {
                 let number = atom.pattern as usize;
-                if let (Some(sum), Some(pattern)) = (sums.get_mut(number), patterns.get(number)) {
-                    variance -= sum.variance(pattern.trials);
-                    of_one -= pattern.of_one(*sum);
+                if let (Some((sum, known, one)), Some(pattern)) =
+                    (sums.get_mut(number), patterns.get(number))
+                {
                     sum.add(atom.weight);
-                    variance += sum.variance(pattern.trials);
-                    of_one += pattern.of_one(*sum);
+                    let now = (sum.variance(pattern.trials), pattern.of_one(*sum));
+                    variance += now.0 - *known;
+                    of_one += now.1 - *one;
+                    (*known, *one) = now;
                     below += atom.weight;
                 }
             }
