@@ -145,12 +145,12 @@ def run(
 
 def replaces_another_question(loaded: Loaded, folder: Path) -> bool:
     """Whether ``folder`` holds what another question of the command line was answered by."""
-    try:
-        text = read_text(folder / "predicted" / "manifest.json", RESULTS_BYTES)
-        there = json.loads(text)["study"]
-        return bool(loaded.file == there["file"] == COMMAND_LINE and loaded.text != there["text"])
-    except (OSError, FileRefused, RecursionError, ValueError, KeyError, TypeError):
-        return False
+    there = _study_in(folder / HALF)
+    return (
+        there is not None
+        and loaded.file == there.get("file") == COMMAND_LINE
+        and loaded.text != there.get("text")
+    )
 
 
 def refuse_another_study(name: str, folder: Path) -> None:
@@ -159,14 +159,19 @@ def refuse_another_study(name: str, folder: Path) -> None:
     Raises AnotherStudy.
     """
     for half in ("predicted", "measured"):
-        try:
-            manifest = json.loads(read_text(folder / half / "manifest.json", RESULTS_BYTES))
-            there = manifest["study"]["name"]
-        except (OSError, FileRefused, RecursionError, ValueError, KeyError, TypeError):
-            # Nothing is lost with a manifest that cannot be read.
-            continue
-        if there != name:
+        study = _study_in(folder / half)
+        # Nothing is lost with a manifest that cannot be read.
+        if study is not None and "name" in study and (there := study["name"]) != name:
             raise AnotherStudy(
                 f"{folder / half}: holds results of the study {there!r}, and this is {name!r}: "
                 "choose another folder with --out, or move this one away"
             )
+
+
+def _study_in(half: Path) -> dict[str, Any] | None:
+    """What a half's manifest says of its study; None where it cannot be read."""
+    try:
+        study = json.loads(read_text(half / "manifest.json", RESULTS_BYTES))["study"]
+    except (OSError, FileRefused, RecursionError, ValueError, KeyError, TypeError):
+        return None
+    return study if isinstance(study, dict) else None

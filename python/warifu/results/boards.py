@@ -17,7 +17,7 @@ import numpy as np
 from warifu.printable import clipped
 from warifu.results.distribution import Floats
 from warifu.results.manifest import BOARDS
-from warifu.results.sealed_json import not_as_written, read_sealed
+from warifu.results.sealed_json import MistakeError, not_as_written, read_sealed
 
 VERSION = 2
 _MOST_BYTES = 256 << 20
@@ -64,12 +64,8 @@ def read_boards(path: Path, manifest: dict[str, Any]) -> Boards:
         return {}
     try:
         return _cases(value)
-    except _MistakeError as mistake:
+    except MistakeError as mistake:
         raise not_as_written(path / BOARDS, str(mistake)) from None
-
-
-class _MistakeError(ValueError):
-    """What is wrong with the file's content."""
 
 
 def _cases(value: object) -> Boards:
@@ -77,12 +73,12 @@ def _cases(value: object) -> Boards:
         case {"version": int(version), "boards": int(boards), "cases": list(cases)}:
             pass
         case _:
-            raise _MistakeError("has no version, boards or cases")
+            raise MistakeError("has no version, boards or cases")
     if version != VERSION:
-        raise _MistakeError(f"version is {clipped(str(version))}: expected {VERSION}")
+        raise MistakeError(f"version is {clipped(str(version))}: expected {VERSION}")
     if not _LEAST_BOARDS <= boards <= _MOST_BOARDS:
         said = f"expected {_LEAST_BOARDS} to {_MOST_BOARDS:,}"
-        raise _MistakeError(f"boards is {clipped(str(boards))}: {said}")
+        raise MistakeError(f"boards is {clipped(str(boards))}: {said}")
     found: dict[str, Mapping[str, OnBoards]] = {}
     for place, one in enumerate(cases):
         key = f"cases[{place}]"
@@ -90,7 +86,7 @@ def _cases(value: object) -> Boards:
             case {"case_id": str(case_id), "metrics": list(metrics)} if case_id not in found:
                 found[case_id] = _metrics(metrics, boards, key)
             case _:
-                raise _MistakeError(f"{key} has no case_id of its own, or no metrics")
+                raise MistakeError(f"{key} has no case_id of its own, or no metrics")
     return found
 
 
@@ -106,11 +102,11 @@ def _metrics(metrics: list[object], boards: int, key: str) -> dict[str, OnBoards
             }:
                 if len(times) != boards:
                     what = f"has {len(times)} values: expected {boards}"
-                    raise _MistakeError(f"{at}.off_middle_ns {what}")
+                    raise MistakeError(f"{at}.off_middle_ns {what}")
                 off = [_time(ns, f"{at}.off_middle_ns[{n}]") for n, ns in enumerate(times)]
                 if less.keys() != set(_STATISTICS):
                     said = f"expected {', '.join(_STATISTICS)}"
-                    raise _MistakeError(f"{at}.middle_less_all_ns has other statistics: {said}")
+                    raise MistakeError(f"{at}.middle_less_all_ns has other statistics: {said}")
                 differences = {
                     name: _difference(one, f"{at}.middle_less_all_ns.{name}")
                     for name, one in less.items()
@@ -118,7 +114,7 @@ def _metrics(metrics: list[object], boards: int, key: str) -> dict[str, OnBoards
                 }
                 found[metric] = OnBoards(np.array(off), differences)
             case _:
-                raise _MistakeError(f"{at} has no metric, off_middle_ns or middle_less_all_ns")
+                raise MistakeError(f"{at} has no metric, off_middle_ns or middle_less_all_ns")
     return found
 
 
@@ -128,7 +124,7 @@ def _time(value: object, key: str) -> float:
         return float(value)
     if value is None:
         return np.inf
-    raise _MistakeError(f"{key} is {clipped(str(value))}: expected a time or null")
+    raise MistakeError(f"{key} is {clipped(str(value))}: expected a time or null")
 
 
 def _difference(value: object, key: str) -> Difference:
@@ -138,4 +134,4 @@ def _difference(value: object, key: str) -> Difference:
             whole = all(type(one) is int and abs(one) <= _MOST_NS for one in ends)
             if whole and low <= middle <= high:
                 return Difference(*map(float, ends))
-    raise _MistakeError(f"{key} is {clipped(str(value))}: expected low, value and high, or null")
+    raise MistakeError(f"{key} is {clipped(str(value))}: expected low, value and high, or null")

@@ -16,7 +16,7 @@ from typing import Any
 
 from warifu.printable import clipped
 from warifu.results.manifest import NOISE
-from warifu.results.sealed_json import not_as_written, read_sealed
+from warifu.results.sealed_json import MistakeError, not_as_written, read_sealed
 
 VERSION = 1
 _MOST_BYTES = 256 << 20
@@ -58,26 +58,22 @@ def read_noise(path: Path, manifest: dict[str, Any]) -> Mapping[str, Mapping[str
             } if type(version) is int and version == VERSION:
                 pass
             case {"version": version} if version != VERSION or type(version) is not int:
-                raise _MistakeError(f"version is {clipped(str(version))}: expected {VERSION}")
+                raise MistakeError(f"version is {clipped(str(version))}: expected {VERSION}")
             case _:
-                raise _MistakeError("has no version, band_ends or cases")
+                raise MistakeError("has no version, band_ends or cases")
         if not cases:
-            raise _MistakeError("has no case")
+            raise MistakeError("has no case")
         bands = _numbers(ends, "band_ends", 1.0)
         if not bands or bands[-1] != 1.0 or any(b <= a for a, b in itertools.pairwise(bands)):
-            raise _MistakeError("band_ends do not ascend to 1")
+            raise MistakeError("band_ends do not ascend to 1")
         return {case_id: _case(of, bands, f"cases.{case_id}") for case_id, of in cases.items()}
-    except _MistakeError as mistake:
+    except MistakeError as mistake:
         raise not_as_written(path / NOISE, str(mistake)) from None
-
-
-class _MistakeError(ValueError):
-    """What is wrong with the file's content."""
 
 
 def _case(value: object, bands: Sequence[float], key: str) -> dict[str, Noise]:
     if not isinstance(value, dict):
-        raise _MistakeError(f"{clipped(key)} is no table")
+        raise MistakeError(f"{clipped(key)} is no table")
     return {name: _noise(one, bands, f"{key}.{name}") for name, one in value.items()}
 
 
@@ -87,10 +83,10 @@ def _noise(value: object, bands: Sequence[float], key: str) -> Noise:
             shares = _numbers(errors, f"{key}.share_errors", 1.0)
             (mean,) = _numbers([mean_error], f"{key}.mean_error", _MOST)
         case _:
-            raise _MistakeError(f"{clipped(key)} has no share_errors or mean_error")
+            raise MistakeError(f"{clipped(key)} has no share_errors or mean_error")
     if len(shares) != len(bands):
         said = f"{clipped(key)}.share_errors has {len(shares)} entries"
-        raise _MistakeError(f"{said}: expected {len(bands)}")
+        raise MistakeError(f"{said}: expected {len(bands)}")
     return Noise(bands, shares, mean)
 
 
@@ -99,5 +95,5 @@ def _numbers(values: list[Any], key: str, most: float) -> tuple[float, ...]:
         # An integer of any length can be compared, and what is no number is in no range.
         if type(one) not in (int, float) or not 0 <= one <= most:
             said = f"{clipped(key)} has {clipped(str(one))}"
-            raise _MistakeError(f"{said}: expected numbers from 0 to {most:g}")
+            raise MistakeError(f"{said}: expected numbers from 0 to {most:g}")
     return tuple(map(float, values))

@@ -13,6 +13,10 @@ from warifu.printable import lone_surrogate
 from warifu.results.manifest import ResultsDamaged, refuse_elsewhere
 
 
+class MistakeError(ValueError):
+    """What is wrong with such a file's content."""
+
+
 def read_sealed(path: Path, manifest: dict[str, Any], name: str, most_bytes: int) -> object:
     """The value in a file of a folder; None where its manifest lists no such file.
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from warifu.printable import clipped
 from warifu.results.manifest import STRATA
-from warifu.results.sealed_json import not_as_written, read_sealed
+from warifu.results.sealed_json import MistakeError, not_as_written, read_sealed
 
 VERSION = 1
 _MOST_BYTES = 256 << 20
@@ -82,14 +82,10 @@ def read_strata(path: Path, manifest: dict[str, Any]) -> Mapping[str, StrataOfCa
             case {"version": int(version), "cases": dict(cases)} if version == VERSION:
                 return {case_id: _case(one, f"cases.{case_id}") for case_id, one in cases.items()}
             case {"version": version}:
-                raise _MistakeError(f"version is {clipped(str(version))}: expected {VERSION}")
-        raise _MistakeError("has no version or cases")
-    except _MistakeError as mistake:
+                raise MistakeError(f"version is {clipped(str(version))}: expected {VERSION}")
+        raise MistakeError("has no version or cases")
+    except MistakeError as mistake:
         raise not_as_written(path / STRATA, str(mistake)) from None
-
-
-class _MistakeError(ValueError):
-    """What is wrong with the file's content."""
 
 
 def _case(value: object, key: str) -> StrataOfCase:
@@ -102,7 +98,7 @@ def _case(value: object, key: str) -> StrataOfCase:
         }:
             pass
         case _:
-            raise _MistakeError(f"{key} has no metric, null_models, trials or strata")
+            raise MistakeError(f"{key} has no metric, null_models, trials or strata")
     names = ("round_trips", "rtt_ns", "computing_ns")
     null_models = NullModels(
         *(_amount(models.get(name), f"{key}.null_models.{name}") for name in names)
@@ -111,21 +107,21 @@ def _case(value: object, key: str) -> StrataOfCase:
     for place, one in enumerate(strata):
         at = f"{key}.strata[{place}]"
         if not isinstance(one, dict):
-            raise _MistakeError(f"{at} is no table")
+            raise MistakeError(f"{at} is no table")
         stratum = (
             _counted(one.get("syn_timeouts"), f"{at}.syn_timeouts"),
             _counted(one.get("retransmissions"), f"{at}.retransmissions"),
         )
         if stratum in found:
-            raise _MistakeError(f"{at} is a stratum that was told before")
+            raise MistakeError(f"{at} is a stratum that was told before")
         amounts = ("count", "mean_ns", "variance_ns2")
         found[stratum] = OfStratum(*(_amount(one.get(name), f"{at}.{name}") for name in amounts))
     every = _amount(trials, f"{key}.trials")
     if every < 1.0:
-        raise _MistakeError(f"{key}.trials is {every:g}: expected 1 or more")
+        raise MistakeError(f"{key}.trials is {every:g}: expected 1 or more")
     counted = math.fsum(one.count for one in found.values())
     if counted > every * (1.0 + _ROUNDING):
-        raise _MistakeError(f"{key}.strata have {counted:g} of {every:g} trials")
+        raise MistakeError(f"{key}.strata have {counted:g} of {every:g} trials")
     return StrataOfCase(metric, null_models, every, found)
 
 
@@ -136,10 +132,10 @@ def _amount(value: object, key: str) -> float:
         if 0.0 <= number <= _MOST:
             return number
     said = f"{key} is {clipped(str(value))}: expected a number from 0 on"
-    raise _MistakeError(f"{said}, at most {_MOST:g}")
+    raise MistakeError(f"{said}, at most {_MOST:g}")
 
 
 def _counted(value: object, key: str) -> int:
     if type(value) is int and 0 <= value <= MOST_COUNTED:
         return value
-    raise _MistakeError(f"{key} is {clipped(str(value))}: expected 0 to {MOST_COUNTED}")
+    raise MistakeError(f"{key} is {clipped(str(value))}: expected 0 to {MOST_COUNTED}")
