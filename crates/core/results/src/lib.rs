@@ -40,7 +40,9 @@ pub use folder::{FolderWriter, Written, replace_folder};
 pub use manifest::{
     CaseUsed, Half, Manifest, ProfileUsed, Registered, SCHEMA_VERSION, StandIn, StudyUsed,
 };
-pub use noise::{NOISE_BANDS, NOISE_VERSION, Noise, NoiseAtom, NoiseOfMetric, NoisePattern};
+pub use noise::{
+    NOISE_BANDS, NOISE_VERSION, Noise, NoiseAtom, NoiseOfMetric, NoisePattern, WeightedTrial,
+};
 pub use part::write_part;
 pub use rows::{CaseRows, Row, Rows, Span, Weights};
 pub use run::RunFacts;

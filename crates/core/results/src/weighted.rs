@@ -22,7 +22,7 @@ impl Rows {
         groups: usize,
         seed: u64,
     ) {
-        atoms.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        atoms.sort_by_key(|atom| atom.0);
         let equal = atoms.chunk_by(|a, b| a.0 == b.0);
         let joined: Vec<(u64, f64)> =
             equal.map(|group| (group[0].0, group.iter().map(|(_, weight)| weight).sum())).collect();

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use warifu_model::{Case, Metric, Stage};
-use warifu_results::{NoiseAtom, NoiseOfMetric, NoisePattern, Rows};
+use warifu_results::{NoiseAtom, NoiseOfMetric, NoisePattern, Rows, WeightedTrial};
 use warifu_sim::{
     Accuracy, Atom, CaseModel, Enumerated, Outcome, Simulator, TooManyPatterns, TrialSeeds,
 };
@@ -63,9 +63,11 @@ pub(crate) fn exact(
 ) -> Option<Exact> {
     let columns = Columns::of(case);
     let metrics = columns.of_connections();
-    let mut values: Vec<Vec<NoiseAtom>> = vec![Vec::new(); metrics.len()];
+    // Of each metric a value of each trial that did not fail.
+    let mut values: Vec<Vec<u64>> = vec![Vec::new(); metrics.len()];
+    let mut trials: Vec<WeightedTrial> = Vec::new();
     let mut patterns: Vec<NoisePattern> = Vec::new();
-    let mut failing: Vec<NoiseAtom> = Vec::new();
+    let mut failing: Vec<WeightedTrial> = Vec::new();
     let mut stages: Vec<(u64, [u64; Stage::ALL.len()], f64)> = Vec::new();
     let (mut failed, mut failed_weight) = (0, 0.0);
     let with_stages = columns.with_stages();
@@ -80,11 +82,12 @@ pub(crate) fn exact(
         if connection.failed {
             failed += 1;
             failed_weight += weight;
-            failing.push(NoiseAtom { value: 1, weight, pattern });
+            failing.push(WeightedTrial { weight, pattern });
             return;
         }
+        trials.push(WeightedTrial { weight, pattern });
         for (values, &metric) in values.iter_mut().zip(metrics) {
-            values.push(NoiseAtom { value: connection.value(metric), weight, pattern });
+            values.push(connection.value(metric));
         }
         if let Some(metric) = with_stages {
             stages.push((connection.value(metric), connection.stages, weight));
@@ -96,8 +99,9 @@ pub(crate) fn exact(
     let mut rows = Rows::default();
     let of_failing = NoiseOfMetric::of_failing(&failing, &patterns);
     let mut noise = BTreeMap::from([(Metric::ConnectionFailed.name().to_owned(), of_failing)]);
-    for (atoms, &metric) in values.iter_mut().zip(metrics) {
-        noise.insert(metric.name().to_owned(), NoiseOfMetric::of(atoms, &patterns));
+    for (values, &metric) in values.iter().zip(metrics) {
+        let atoms = NoiseAtom::in_order(values, &trials);
+        noise.insert(metric.name().to_owned(), NoiseOfMetric::of(&atoms, &patterns));
         let mut atoms: Vec<(u64, f64)> = atoms.iter().map(|of| (of.value, of.weight)).collect();
         rows.push_weighted(metric, &mut atoms, failed_weight, groups, study_seed);
     }
