@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -178,6 +179,23 @@ def test_perfect_predictions_pass_and_ones_off_by_twice_the_gate_fail_at_any_spe
         off += set(_verdicts(_judged(wrong, measured))) == {Verdict.FAIL}
     assert perfect >= 36
     assert off >= 36
+
+
+@pytest.mark.parametrize(
+    ("speed", "judged"), [(0.6, False), (0.72, True), (1.4, True), (1.8, False)]
+)
+def test_a_machine_of_quite_another_speed_is_not_judged(speed: float, judged: bool) -> None:
+    rng = np.random.default_rng(7)
+    case = _judged(_predicted(rng), _measured(rng, speed))
+    if judged:
+        assert case.not_judged == "" and case.speed is not None
+        return
+    assert case.speed is None and case.verdict is None and not case.bytes_gated
+    assert all(row.verdict is None for row in case.rows)
+    said = re.fullmatch(
+        r"the machine's computing took (\S+) times what it took .* again .*", case.not_judged
+    )
+    assert said is not None and float(said[1]) == pytest.approx(speed, rel=0.1)
 
 
 def test_what_a_cell_computes_differently_is_not_taken_for_speed() -> None:

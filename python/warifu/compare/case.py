@@ -63,8 +63,12 @@ def compare_case(
     why_not = why_not_judged(predicted, case_id, how)
     computing_share = _computing_share(predicted, case_id, theirs)
     at, why_no_speed = None, ""
-    if not why_not and loss <= 0.0:
+    if not why_not:
         at, why_no_speed = _at_its_speed(predicted, measured, case_id, speeds)
+        why_not = "" if at is None else at.speed.why_another
+        if why_not or loss > 0.0:
+            # Under loss timers and round trips are most of the time.
+            at, why_no_speed = None, ""
     rows = _rows(whole, judging, {} if at else gates, computing_share, rng)
     if at is not None and gates:
         rows += at.rows(whole, judging, gates, computing_share, rows, rng)

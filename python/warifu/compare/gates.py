@@ -93,6 +93,10 @@ LOSS_5 = (
     Gate("p99", 0.08),
 )
 
+#: How many times as long or as short as predicted what calibrated cells compute may take. A virtual
+#: machine takes up to a quarter more or less from one hour to the next.
+MOST_APART = 1.5
+
 #: Without loss: how far P95 and P99 may be off relative to their distance from the median.
 SPREADS = {"p95": 0.15, "p99": 0.30}
 #: Where a quantile is at a jump: the share of connections later than a time within it, absolute. A
@@ -157,7 +161,9 @@ RULE = (
     f"where there are {LEAST_PARTS} or more. Where cells that calibrated the prediction were "
     "measured between the judged ones, P50, the mean and replayed times of cells without loss are "
     "judged at the machine's speed: what these cells' computing took in that part, of what was "
-    "predicted, times the judged cell's predicted computing. A case that calibrated the prediction "
+    "predicted, times the judged cell's predicted computing. Where it took more than "
+    f"{MOST_APART:g} times as long or as short, nothing is judged: that is not the machine that "
+    "was calibrated. A case that calibrated the prediction "
     f"is not judged, nor is one beside which other work took more than {_percent(OTHERS_MAX)} of "
     "the processors in any part, whose server was busy for more than "
     f"{_percent(SERVER_BUSY_ALLOWED)} of the time, so that connections waited for each other, or "

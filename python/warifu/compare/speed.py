@@ -7,7 +7,9 @@ measured again between the judged ones, it says what the same computing took now
 computing takes relative to the prediction, part by part, the prediction of the judged cells is
 moved, in proportion to their own computing, before P50 and the mean are judged. Only the machine's
 speed is taken from it: that the judged cells have another curve, certificate, authentication or RTT
-is still predicted.
+is still predicted. Of a machine of quite another speed nothing is judged: it is not the one that
+was predicted, and one number does not tell how its cells differ (by 1.4 to 2.1 times where they
+took 1.8 times as long together, in the run of studies/accuracy/2026-11-30-2).
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import numpy as np
 
 from warifu.compare.blocks import Ints, quantile
 from warifu.compare.conditions import conditions, is_calibrated, why_disturbed
+from warifu.compare.gates import MOST_APART
 from warifu.compare.power import Error
 from warifu.compare.stats import Interval
 from warifu.results import Floats, Results
@@ -51,6 +54,17 @@ class MachineSpeed:
     def mean(self) -> float:
         """Of all rounds; above 1 the machine was slower than when it was calibrated."""
         return float(np.mean(self.by_round))
+
+    @property
+    def why_another(self) -> str:
+        """Why this machine is not the one that was calibrated; empty where it may be."""
+        if 1.0 / MOST_APART <= self.mean <= MOST_APART:
+            return ""
+        return (
+            f"the machine's computing took {self.mean:.2f} times what it took when it was "
+            f"calibrated, {1.0 / MOST_APART:.2f} to {MOST_APART:.2f} are allowed: calibrate and "
+            "measure again when it is quiet"
+        )
 
     @property
     def interval(self) -> Interval:
