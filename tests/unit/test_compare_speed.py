@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from warifu.answer.badge import badge
+from warifu.answer.model import Level
 from warifu.compare.case import compare_case
 from warifu.compare.comparison import CaseComparison
 from warifu.compare.conditions import CALIBRATED_ON
@@ -421,3 +424,18 @@ def test_tables_say_how_quick_the_machine_was_and_survive_their_file(tmp_path: P
     assert judged["aa"][7] == "-"
     save(comparison, tmp_path)
     assert load(tmp_path) == comparison
+
+
+def test_the_badge_says_that_the_machine_is_another() -> None:
+    rng = np.random.default_rng(9)
+    predicted, measured = _predicted(rng), _measured(rng, 1.8)
+    # Those that are judged by the speed without delay.
+    known = [REFERENCE, JUDGED]
+    comparison = dataclasses.replace(
+        compare(predicted, measured),
+        cases=[_judged(predicted, measured, case_id) for case_id in known],
+    )
+    found = badge(predicted, comparison)
+    assert found.text.startswith("measured, nothing is judged: the machine's computing took 1.")
+    assert "calibrate and measure again" in found.text
+    assert found.level is Level.NONE

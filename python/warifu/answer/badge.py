@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 
 from warifu.answer.model import Badge, Level
 from warifu.compare.comparison import Comparison
+from warifu.compare.conditions import CALIBRATED_ON
 from warifu.compare.gates import Verdict
 from warifu.report.inputs import assumed_figures, named
 from warifu.results import PREDICTED, Results, weakest
@@ -33,6 +35,9 @@ def badge(main: Results, comparison: Comparison | None) -> Badge:
     of = f"{median} over {len(comparison.cases)} {_cells(len(comparison.cases))}"
     judged = [case for case in comparison.cases if case.verdict is not None]
     if not judged:
+        why = _why_not(comparison)
+        if why:
+            return Badge(f"measured, nothing is judged: {why} ({of})", Level.NONE)
         return Badge(f"measured, no gate decides: {of}", Level.NONE)
     counts = {verdict: comparison.count(verdict) for verdict in Verdict}
     words = {Verdict.PASS: "pass", Verdict.UNDECIDED: "undecided", Verdict.FAIL: "fail"}
@@ -44,6 +49,13 @@ def badge(main: Results, comparison: Comparison | None) -> Badge:
     if counts[Verdict.UNDECIDED]:
         return Badge(f"validated in part: {of} ({shown})", Level.UNDECIDED)
     return Badge(f"validated: {of} ({shown})", Level.PASS)
+
+
+def _why_not(comparison: Comparison) -> str:
+    """What is in the way of most cells but those that the prediction knows; empty where nothing."""
+    whys = Counter(case.not_judged for case in comparison.cases)
+    most = (why for why, _ in whys.most_common() if why not in ("", CALIBRATED_ON))
+    return next(most, "")
 
 
 def rests_on(main: Results) -> str:
