@@ -28,7 +28,13 @@ from warifu.compare.rows import (
     spread_row,
     tells,
 )
-from warifu.compare.speed import AT_ITS_SPEED, MachineSpeed, computing_ns, speed_for
+from warifu.compare.speed import (
+    AT_ITS_SPEED,
+    MachineSpeed,
+    computing_ns,
+    speed_for,
+    why_another,
+)
 from warifu.results import Distribution, Floats, Results
 from warifu.results.packets import can_be_replayed
 from warifu.results.parts import LEAST_PARTS
@@ -60,15 +66,11 @@ def compare_case(
     loss = mean_loss(predicted, case_id)
     gates = {gate.statistic: gate for gate in gates_for(loss)}
     how = conditions(measured, case_id)
-    why_not = why_not_judged(predicted, case_id, how)
+    why_not = why_not_judged(predicted, case_id, how) or why_another(speeds)
     computing_share = _computing_share(predicted, case_id, theirs)
     at, why_no_speed = None, ""
-    if not why_not:
+    if not why_not and loss <= 0.0:
         at, why_no_speed = _at_its_speed(predicted, measured, case_id, speeds)
-        why_not = "" if at is None else at.speed.why_another
-        if why_not or loss > 0.0:
-            # Under loss timers and round trips are most of the time.
-            at, why_no_speed = None, ""
     rows = _rows(whole, judging, {} if at else gates, computing_share, rng)
     if at is not None and gates:
         rows += at.rows(whole, judging, gates, computing_share, rows, rng)

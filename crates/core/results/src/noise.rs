@@ -73,6 +73,7 @@ impl NoiseAtom {
     /// The atoms of one metric in the order of its `values`, one a trial; equal ones in that of the
     /// trials.
     pub fn in_order(values: &[u64], trials: &[WeightedTrial]) -> Vec<NoiseAtom> {
+        debug_assert_eq!(values.len(), trials.len());
         let atom = |(value, place): (u64, usize)| {
             let WeightedTrial { weight, pattern } = *trials.get(place)?;
             Some(NoiseAtom { value, weight, pattern })
@@ -189,6 +190,7 @@ impl NoiseOfMetric {
     /// spread, by which the errors are smaller than told. What a pattern of one trial does not tell
     /// of itself, those of few trials tell together.
     pub fn of(atoms: &[NoiseAtom], patterns: &[NoisePattern]) -> NoiseOfMetric {
+        debug_assert!(atoms.is_sorted_by_key(|atom| atom.value));
         let mut of_patterns: Vec<Below> = patterns.iter().map(Below::of).collect();
         let (singles, few) = singles_and_few(atoms, patterns);
         let (mut below, mut variance, mut of_one, mut band) = (0.0, 0.0, 0.0, 0);
