@@ -74,29 +74,16 @@ impl NoiseAtom {
     /// trials.
     pub fn in_order(values: &[u64], trials: &[WeightedTrial]) -> Vec<NoiseAtom> {
         debug_assert_eq!(values.len(), trials.len());
-        let atom = |(value, place): (u64, usize)| {
-            let WeightedTrial { weight, pattern } = *trials.get(place)?;
-            Some(NoiseAtom { value, weight, pattern })
+        // One number for value and place is sorted quicker than two.
+        let key = |(place, &value): (usize, &u64)| (u128::from(value) << 64) | place as u128;
+        let mut keys: Vec<u128> = values.iter().enumerate().map(key).collect();
+        keys.sort_unstable();
+        let atom = |key: u128| {
+            let WeightedTrial { weight, pattern } = *trials.get(key as u64 as usize)?;
+            Some(NoiseAtom { value: (key >> 64) as u64, weight, pattern })
         };
-        // One number for value and place is sorted quicker than two; times in 64 bits.
-        let bits = usize::BITS - values.len().leading_zeros();
-        let places = (1 << bits) - 1;
-        if values.iter().all(|value| value.leading_zeros() >= bits) {
-            let key = |(place, value): (usize, &u64)| (value << bits) | place as u64;
-            let split = |key: u64| (key >> bits, (key & places) as usize);
-            sorted(values.iter().enumerate().map(key)).filter_map(|key| atom(split(key))).collect()
-        } else {
-            let key = |(place, &value): (usize, &u64)| (u128::from(value) << 64) | place as u128;
-            let split = |key: u128| ((key >> 64) as u64, key as u64 as usize);
-            sorted(values.iter().enumerate().map(key)).filter_map(|key| atom(split(key))).collect()
-        }
+        keys.into_iter().filter_map(atom).collect()
     }
-}
-
-fn sorted<T: Ord>(keys: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
-    let mut keys: Vec<T> = keys.collect();
-    keys.sort_unstable();
-    keys.into_iter()
 }
 
 /// A pattern, by its number.
@@ -112,7 +99,7 @@ pub struct NoisePattern {
 /// variance.
 const FEW_TRIALS: u64 = 63;
 
-/// What some of a pattern's trials add up to.
+/// What a pattern's trials until now add up to.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     weight: f64,
@@ -128,59 +115,25 @@ impl Sums {
     /// The variance of the sum of parts, of which the others of `trials` are 0; of one trial it is
     /// not known, and 0 here.
     fn variance(self, trials: u64) -> f64 {
-        if trials < 2 { 0.0 } else { self.variance_of(1.0 / trials as f64, unbiased(trials)) }
+        let n = trials as f64;
+        let squares = self.squares - self.weight * self.weight / n;
+        if trials < 2 { 0.0 } else { squares.max(0.0) * n / (n - 1.0) }
     }
-
-    fn variance_of(self, share: f64, unbiased: f64) -> f64 {
-        (self.squares - self.weight * self.weight * share).max(0.0) * unbiased
-    }
-}
-
-/// By what a variance from so many trials is too small; 0 for one trial, which has none.
-fn unbiased(trials: u64) -> f64 {
-    if trials < 2 { 0.0 } else { trials as f64 / (trials - 1) as f64 }
 }
 
 impl NoisePattern {
     fn has_few_trials(&self) -> bool {
         (2..=FEW_TRIALS).contains(&self.trials) && self.weight > 0.0
     }
-}
 
-/// A pattern while atoms are taken in the order of their values.
-#[derive(Clone, Copy, Debug)]
-struct Below {
-    /// Of the atoms until now.
-    sums: Sums,
-    /// What these make of the variance of the share, and, times the pattern's probability, of the
-    /// variance of whether one trial is among them.
-    made: [f64; 2],
-    /// 1 / trials, and [`unbiased`] of them.
-    trials: [f64; 2],
-    /// Its probability, and one over it; both 0 where it has not few trials.
-    few: [f64; 2],
-}
-
-impl Below {
-    fn of(pattern: &NoisePattern) -> Below {
-        let trials = [1.0 / pattern.trials.max(1) as f64, unbiased(pattern.trials)];
-        let of_few = || [pattern.weight, 1.0 / pattern.weight];
-        let few = if pattern.has_few_trials() { of_few() } else { [0.0; 2] };
-        Below { sums: Sums::default(), made: [0.0; 2], trials, few }
-    }
-
-    /// Takes one more, and gives by what the variances grow.
-    fn add(&mut self, weight: f64) -> [f64; 2] {
-        self.sums.add(weight);
-        let ([share_of_one, unbiased], [probability, inverse]) = (self.trials, self.few);
-        let share = (self.sums.weight * inverse).min(1.0);
-        let now = [
-            self.sums.variance_of(share_of_one, unbiased),
-            probability * share * (1.0 - share) * unbiased,
-        ];
-        let grown = [now[0] - self.made[0], now[1] - self.made[1]];
-        self.made = now;
-        grown
+    /// The variance of whether one of its trials is below a value, where those of this weight are,
+    /// times its probability.
+    fn of_one(&self, below: Sums) -> f64 {
+        if !self.has_few_trials() {
+            return 0.0;
+        }
+        let (n, share) = (self.trials as f64, (below.weight / self.weight).min(1.0));
+        self.weight * share * (1.0 - share) * n / (n - 1.0)
     }
 }
 
@@ -191,7 +144,8 @@ impl NoiseOfMetric {
     /// of itself, those of few trials tell together.
     pub fn of(atoms: &[NoiseAtom], patterns: &[NoisePattern]) -> NoiseOfMetric {
         debug_assert!(atoms.is_sorted_by_key(|atom| atom.value));
-        let mut of_patterns: Vec<Below> = patterns.iter().map(Below::of).collect();
+        // Of each pattern its sums, and what they make of the variance and of that of one trial.
+        let mut sums = vec![(Sums::default(), 0.0, 0.0); patterns.len()];
         let (singles, few) = singles_and_few(atoms, patterns);
         let (mut below, mut variance, mut of_one, mut band) = (0.0, 0.0, 0.0, 0);
         let mut variances = [0.0_f64; NOISE_BANDS.len()];
@@ -200,10 +154,15 @@ impl NoiseOfMetric {
         for equal in atoms.chunk_by(|a, b| a.value == b.value) {
             let before = all;
             for atom in equal {
-                if let Some(pattern) = of_patterns.get_mut(atom.pattern as usize) {
-                    let grown = pattern.add(atom.weight);
-                    variance += grown[0];
-                    of_one += grown[1];
+                let number = atom.pattern as usize;
+                if let (Some((sum, known, one)), Some(pattern)) =
+                    (sums.get_mut(number), patterns.get(number))
+                {
+                    sum.add(atom.weight);
+                    let now = (sum.variance(pattern.trials), pattern.of_one(*sum));
+                    variance += now.0 - *known;
+                    of_one += now.1 - *one;
+                    (*known, *one) = now;
                     below += atom.weight;
                 }
             }
@@ -218,8 +177,7 @@ impl NoiseOfMetric {
         // What failed, and what was left out, is beyond all values.
         variances[band + 1..].fill(all);
         let share_errors = variances.map(|variance| rounded_up(variance.max(0.0).sqrt())).to_vec();
-        let mean_error = rounded_up(mean_error(atoms, patterns, (singles, few)));
-        NoiseOfMetric { share_errors, mean_error }
+        NoiseOfMetric { share_errors, mean_error: rounded_up(mean_error(atoms, patterns)) }
     }
 
     /// Of the share of what failed, which is its mean as well, from all trials that did.
@@ -242,31 +200,35 @@ fn singles_and_few(atoms: &[NoiseAtom], patterns: &[NoisePattern]) -> (f64, f64)
 }
 
 /// The standard error of the weighted mean: a ratio, by its linear part.
-fn mean_error(atoms: &[NoiseAtom], patterns: &[NoisePattern], (singles, few): (f64, f64)) -> f64 {
+fn mean_error(atoms: &[NoiseAtom], patterns: &[NoisePattern]) -> f64 {
     let whole: f64 = atoms.iter().map(|atom| atom.weight).sum();
     if whole <= 0.0 {
         return 0.0;
     }
     let mean = atoms.iter().map(|atom| atom.weight * atom.value as f64).sum::<f64>() / whole;
-    let mut sums = vec![(Sums::default(), Sums::default(), 0_u64); patterns.len()];
+    let mut parts = vec![Sums::default(); patterns.len()];
+    let mut values = vec![(Sums::default(), 0_u64); patterns.len()];
     let mut spread = 0.0;
     for atom in atoms {
         let off = atom.value as f64 - mean;
-        spread += atom.weight * off * off;
-        if let Some((part, value, count)) = sums.get_mut(atom.pattern as usize) {
+        spread += atom.weight * off * off / whole;
+        let number = atom.pattern as usize;
+        if let (Some(part), Some((value, count))) = (parts.get_mut(number), values.get_mut(number))
+        {
             part.add(atom.weight * off);
             value.add(off);
             *count += 1;
         }
     }
-    let of_all = sums.iter().zip(patterns);
-    let known: f64 = of_all.clone().map(|((part, ..), of)| part.variance(of.trials)).sum();
-    let of_one = |((_, value, count), pattern): (&(Sums, Sums, u64), &NoisePattern)| {
+    let variance = |(part, pattern): (&Sums, &NoisePattern)| part.variance(pattern.trials);
+    let known: f64 = parts.iter().zip(patterns).map(variance).sum();
+    let (singles, few) = singles_and_few(atoms, patterns);
+    let of_one = |((value, count), pattern): (&(Sums, u64), &NoisePattern)| {
         let of_all = value.variance(*count) / (*count).max(1) as f64;
         if pattern.has_few_trials() { pattern.weight * of_all } else { 0.0 }
     };
-    let of_few: f64 = of_all.map(of_one).sum();
-    let of_single = if few > 0.0 { of_few / few } else { spread / whole };
+    let of_few: f64 = values.iter().zip(patterns).map(of_one).sum();
+    let of_single = if few > 0.0 { of_few / few } else { spread };
     (known + singles * of_single).sqrt() / whole
 }
 
