@@ -93,8 +93,8 @@ LOSS_5 = (
     Gate("p99", 0.08),
 )
 
-#: How many times as long or as short as predicted what calibrated cells compute may take: chosen,
-#: twice the quarter by which virtual machines differed from one hour to the next (studies/accuracy).
+#: How many times as long or as short as predicted what calibrated cells compute may take. Chosen:
+#: twice the quarter by which virtual machines differ from one hour to the next (studies/accuracy).
 MOST_APART = 1.5
 
 #: Without loss: how far P95 and P99 may be off relative to their distance from the median.
