@@ -274,6 +274,7 @@ def test_accuracy_is_judged_by_cells_that_were_not_calibrated() -> None:
     made = profile_of(variants.everything())
     texts = [
         loopback.study_text(1, https.SETTINGS, https.VARIED),
+        loopback.study_text(1, https.TICKETS),
         https._uploads(1),
         loopback.study_text(1, https.RESTED, https.RESTED_VARIED, ("0 ms",)),
     ]
@@ -287,7 +288,7 @@ def test_accuracy_is_judged_by_cells_that_were_not_calibrated() -> None:
     def choices(case: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
         return tuple(sorted((key, value) for key, value in case.items() if key != "case_id"))
 
-    assert len(used) == 14 + 4 + 2
+    assert len(used) == 14 + 2 + 4 + 2
     assert len(measured) == 24 + 12
     # Three without delay and three with it are measured to tell the machine's speed: not judged.
     calibrated = {choices(case) for case in used}

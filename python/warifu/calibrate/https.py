@@ -35,11 +35,26 @@ certificate = "ecdsa_secp256r1"
 """The curve is another than that of the cells that studies of accuracy judge, `secp256r1`: no cell
 of theirs is one that costs were found from."""
 
+JUDGED_CERTIFICATE = "ecdsa_secp256r1"
+"""Of those cells."""
+
 VARIED = """\
 "stack.tls" = ["1.2", "1.3"]
 "stack.session" = ["full", "resumed"]
 "stack.authentication" = ["server", "mutual"]
 """
+
+TICKETS = """\
+[stack]
+protocol = "https"
+tls = "1.2"
+session = "resumed"
+authentication = "mutual"
+group = "x25519"
+certificate = "rsa-2048"
+"""
+"""Runs that say what decoding a client's certificate from a ticket costs in a real process. It is
+another certificate than `JUDGED_CERTIFICATE`: see `is_calibrated_on`."""
 
 RESTED = """\
 [stack]
@@ -109,6 +124,8 @@ class HttpsPart:
             )
             for group in ["x25519" if session == "full" or ways[session] else "secp256r1"]
         ]
+        ticket = next(iter(variants.RESUMPTIONS["1.2"]))
+        own.append(Variant(tls="1.2", session=ticket, certificate="rsa-2048"))
         layers = [case.stack.tls for case in cases if isinstance(case.stack, HttpsStack)]
         return [one.json() for one in sorted({*own, *variants.needed(layers)})]
 
@@ -128,8 +145,9 @@ class HttpsPart:
         times = bench.run(_known(items), plan.bench, progress)
         shares_of_bench = watch.shares()
         study = loopback.study_text(plan.loopback_trials, SETTINGS, VARIED)
+        tickets = loopback.study_text(plan.loopback_trials, TICKETS)
         uploads = _uploads(plan.loopback_trials)
-        studies = [draft.study(study), draft.study(uploads)]
+        studies = [draft.study(text) for text in (study, tickets, uploads)]
         runs = loopback.run_all(
             studies, plan.loopback_trials, progress, _TIMES, plan.rounds, is_calibrated_on
         )
@@ -137,7 +155,7 @@ class HttpsPart:
         rested_study = draft.study(rested)
         pauses = loopback.run(rested_study, plan.rested_trials, progress, _TIMES, plan.rounds)
         shares = (shares_of_bench, *runs.shares, *pauses.shares)
-        return _Timed(times, runs, study, uploads, rested, pauses, shares)
+        return _Timed(times, runs, study, tickets, uploads, rested, pauses, shares)
 
 
 @dataclass(frozen=True)
@@ -145,6 +163,7 @@ class _Timed:
     times: Times
     runs: Loopback
     study: str
+    tickets: str
     uploads: str
     rested: str
     pauses: Loopback
@@ -164,15 +183,18 @@ class _Timed:
             return shaped.having([*entries, *costs.entries(shaped.shape, _SOURCE)])
 
         def predict(costs: Costs) -> Mapping[Target, float]:
-            return with_costs(costs).predict(self.study)
+            made = with_costs(costs)
+            return {**made.predict(self.study), **made.predict(self.tickets)}
 
         progress("fitting the system's costs")
         some = with_costs(Costs.start())
         some = some.having([_no_receive()])
-        study, uploads = some.study(self.study), some.study(self.uploads)
-        own, all_medians = {case.id for case in study.cases}, self.runs.medians_ns()
-        medians = {key: value for key, value in all_medians.items() if key[0] in own}
-        errors = {key: value for key, value in self.runs.errors_ns().items() if key[0] in own}
+        study, tickets = some.study(self.study), some.study(self.tickets)
+        uploads, all_medians = some.study(self.uploads), self.runs.medians_ns()
+        own = {case.id for case in study.cases}
+        fitted = own | {case.id for case in tickets.cases}
+        medians = {key: value for key, value in all_medians.items() if key[0] in fitted}
+        errors = {key: value for key, value in self.runs.errors_ns().items() if key[0] in fitted}
         found = system.fit(medians, errors, predict)
         made = with_costs(found.costs)
         made = made.having([_http_receive(made, uploads, self.uploads, all_medians)])
@@ -185,6 +207,7 @@ class _Timed:
         pause = self._rest(made)
         made = replace(made, entries=tuple(all_rested(made.entries, pause)))
         rows = fit_rows(study, _TIMES, medians, made.predict(self.study))
+        rows += fit_rows(tickets, _TIMES, medians, made.predict(self.tickets))
         rows += fit_rows(uploads, [_WHOLE], all_medians, made.predict(self.uploads))
         rested = self.pauses.medians_ns()
         rows += fit_rows(made.study(self.rested), _TIMES, rested, made.predict(self.rested))
@@ -243,12 +266,13 @@ _DRAWN_TRIALS = "predict_trials = 3000\n"
 def is_calibrated_on(case: Case) -> bool:
     """Whether a case of the studies above is run. One is not: a ticket of TLS 1.2 makes a handshake
     without a curve, so that with mutual authentication it would be a cell of studies of accuracy,
-    whatever its curve."""
+    whatever its curve. With the certificate of `TICKETS` it is none."""
     stack = case.stack
     if not isinstance(stack, HttpsStack):
         return True
     tls = stack.tls
-    return not (tls.session == "ticket" and tls.authentication == "mutual")
+    mutual_ticket = tls.session == "ticket" and tls.authentication == "mutual"
+    return not mutual_ticket or tls.certificate != JUDGED_CERTIFICATE
 
 
 def _uploads(trials: int) -> str:
