@@ -274,7 +274,7 @@ def test_accuracy_is_judged_by_cells_that_were_not_calibrated() -> None:
     made = profile_of(variants.everything())
     texts = [
         loopback.study_text(1, https.SETTINGS, https.VARIED),
-        loopback.study_text(1, https.TICKETS),
+        loopback.study_text(1, https.TICKETS, https.TICKETS_VARIED),
         https._uploads(1),
         loopback.study_text(1, https.RESTED, https.RESTED_VARIED, ("0 ms",)),
     ]

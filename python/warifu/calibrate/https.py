@@ -48,10 +48,12 @@ TICKETS = """\
 [stack]
 protocol = "https"
 tls = "1.2"
-session = "resumed"
 authentication = "mutual"
 group = "x25519"
-certificate = "rsa-2048"
+"""
+TICKETS_VARIED = """\
+"stack.session" = ["resumed"]
+"stack.certificate" = ["rsa-2048"]
 """
 """Runs that say what decoding a client's certificate from a ticket costs in a real process. It is
 another certificate than `JUDGED_CERTIFICATE`: see `is_calibrated_on`."""
@@ -145,7 +147,7 @@ class HttpsPart:
         times = bench.run(_known(items), plan.bench, progress)
         shares_of_bench = watch.shares()
         study = loopback.study_text(plan.loopback_trials, SETTINGS, VARIED)
-        tickets = loopback.study_text(plan.loopback_trials, TICKETS)
+        tickets = loopback.study_text(plan.loopback_trials, TICKETS, TICKETS_VARIED)
         uploads = _uploads(plan.loopback_trials)
         studies = [draft.study(text) for text in (study, tickets, uploads)]
         runs = loopback.run_all(
@@ -266,7 +268,7 @@ _DRAWN_TRIALS = "predict_trials = 3000\n"
 def is_calibrated_on(case: Case) -> bool:
     """Whether a case of the studies above is run. One is not: a ticket of TLS 1.2 makes a handshake
     without a curve, so that with mutual authentication it would be a cell of studies of accuracy,
-    whatever its curve. With the certificate of `TICKETS` it is none."""
+    whatever its curve. With the certificate of `TICKETS_VARIED` it is none."""
     stack = case.stack
     if not isinstance(stack, HttpsStack):
         return True
