@@ -35,9 +35,6 @@ certificate = "ecdsa_secp256r1"
 """The curve is another than that of the cells that studies of accuracy judge, `secp256r1`: no cell
 of theirs is one that costs were found from."""
 
-JUDGED_CERTIFICATE = "ecdsa_secp256r1"
-"""Of those cells."""
-
 VARIED = """\
 "stack.tls" = ["1.2", "1.3"]
 "stack.session" = ["full", "resumed"]
@@ -51,12 +48,14 @@ tls = "1.2"
 authentication = "mutual"
 group = "x25519"
 """
-TICKETS_VARIED = """\
+TICKET_CERTIFICATE = "rsa-2048"
+"""Another than that of the cells that studies of accuracy judge: see `is_calibrated_on`."""
+TICKETS_VARIED = f"""\
 "stack.session" = ["resumed"]
-"stack.certificate" = ["rsa-2048"]
+"stack.certificate" = ["{TICKET_CERTIFICATE}"]
 """
-"""Runs that say what decoding a client's certificate from a ticket costs in a real process. It is
-another certificate than `JUDGED_CERTIFICATE`: see `is_calibrated_on`."""
+"""Runs that say what decoding a client's certificate from a ticket costs in a real process. What
+stands here and not in `TICKETS` is in the labels of the fit's rows."""
 
 RESTED = """\
 [stack]
@@ -127,7 +126,7 @@ class HttpsPart:
             for group in ["x25519" if session == "full" or ways[session] else "secp256r1"]
         ]
         ticket = next(iter(variants.RESUMPTIONS["1.2"]))
-        own.append(Variant(tls="1.2", session=ticket, certificate="rsa-2048"))
+        own.append(Variant(tls="1.2", session=ticket, certificate=TICKET_CERTIFICATE))
         layers = [case.stack.tls for case in cases if isinstance(case.stack, HttpsStack)]
         return [one.json() for one in sorted({*own, *variants.needed(layers)})]
 
@@ -268,13 +267,13 @@ _DRAWN_TRIALS = "predict_trials = 3000\n"
 def is_calibrated_on(case: Case) -> bool:
     """Whether a case of the studies above is run. One is not: a ticket of TLS 1.2 makes a handshake
     without a curve, so that with mutual authentication it would be a cell of studies of accuracy,
-    whatever its curve. With the certificate of `TICKETS_VARIED` it is none."""
+    whatever its curve. With `TICKET_CERTIFICATE` it is none."""
     stack = case.stack
     if not isinstance(stack, HttpsStack):
         return True
     tls = stack.tls
     mutual_ticket = tls.session == "ticket" and tls.authentication == "mutual"
-    return not mutual_ticket or tls.certificate != JUDGED_CERTIFICATE
+    return not mutual_ticket or tls.certificate == TICKET_CERTIFICATE
 
 
 def _uploads(trials: int) -> str:
