@@ -365,13 +365,16 @@ def replay(
     ends_ns: list[int],
     sizes: list[list[tuple[int, int]]],
     packets: dict[str, list[Any]],
+    began: list[tuple[int, int, int, int] | None],
 ) -> dict[str, list[int | None]]:
     """Simulates measured connections of a case, each packet with the fate that it met on the link.
 
     `trials`, `ends_ns` (when the first response came, from connect() on) and `sizes` (number and
     length of each message that varies) have an entry a connection. `packets` has lists of equal
     length, ordered by trial: `trial`, `down`, `at_ns`, `seq`, `len`, `ack`, `flags`, and
-    `delay_ns`, negative for a lost packet.
+    `delay_ns`, negative for a lost packet. `began` has the kernel's time at connect(), where it is
+    known: the length of its ticks (ns), the jiffies of one, how long ago that began (ns), and its
+    monotonic clock (ns).
 
     Returns, a connection each, None for one that came to nothing: `replayed_ns`, `client_bytes`
     and `server_bytes` (what each wrote until the response), `same_sequence` (1 where both halves

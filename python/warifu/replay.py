@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import bisect
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,7 @@ import polars as pl
 
 from warifu import _core, provenance
 from warifu.results import MEASURED, PREDICTED, Results, ResultsError
-from warifu.results.packets import has_packets, parts_with_packets
+from warifu.results.packets import PartPackets, has_packets, parts_with_packets
 from warifu.results.registration import version_words
 from warifu.results.replay import ReplayOfCase, read_replay, write_replay
 from warifu.study import COMMAND_LINE
@@ -139,6 +139,8 @@ class _Logged:
     messages: dict[tuple[int, int], list[tuple[str, int]]]
     #: The first trial of each part, ascending.
     begins: list[int]
+    #: The kernel's time at connect(), by trial, where it is known; as `_core.replay` takes it.
+    began: dict[int, tuple[int, int, int, int]]
 
 
 def _logged(measured: Results, case_id: str) -> _Logged | None:
@@ -164,7 +166,20 @@ def _logged(measured: Results, case_id: str) -> _Logged | None:
         "flags",
         pl.col("delay_ns").fill_null(-1),
     )
-    return _Logged(columns, messages, [part.first_trial for part in parts])
+    began = {trial: at for part in parts for trial, at in _kernel_times(part)}
+    return _Logged(columns, messages, [part.first_trial for part in parts], began)
+
+
+def _kernel_times(part: PartPackets) -> Iterator[tuple[int, tuple[int, int, int, int]]]:
+    """The kernel's time at each trial's connect()."""
+    ticks = part.ticks
+    if ticks is None:
+        return
+    starts = part.packets.select("trial", "start_ns").unique("trial").drop_nulls()
+    for trial, start_ns in starts.iter_rows():
+        # They are read before any trial begins.
+        if (since_ns := start_ns - ticks.began_ns) >= 0:
+            yield trial, (ticks.length_ns, ticks.jiffies, since_ns, start_ns)
 
 
 def _case(
@@ -188,6 +203,7 @@ def _case(
         connections.measured_ns,
         _sizes(study, index, logged, connections.trials),
         {column.name: column.to_list() for column in logged.packets},
+        [logged.began.get(trial) for trial in connections.trials],
     )
     _refuse_another_trace(connections, replayed, measured, case_id)
     unmatched = zip(replayed["only_simulated"], replayed["only_logged"], strict=True)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,10 +17,13 @@ from support.synthetic import study as made_up
 from warifu import _core, replay
 from warifu.cli import verdicts
 from warifu.results import Results, ResultsError, packets
+from warifu.results.parts import Ticks
 from warifu.results.replay import ReplayOfCase, write_replay
 
 LOSSY = Cell(loss=0.02)
-NOTHING_LOGGED = replay._Logged(pl.DataFrame({"trial": []}, schema={"trial": pl.Int32}), {}, [0])
+NOTHING_LOGGED = replay._Logged(
+    pl.DataFrame({"trial": []}, schema={"trial": pl.Int32}), {}, [0], {}
+)
 
 
 def with_packets(trials: int, failed: int = 0) -> dict[str, object]:
@@ -112,7 +116,7 @@ def test_a_message_of_a_length_that_the_trace_cannot_have_is_refused(
         (trial, 0): [("Certificate", 9_000), ("CertificateVerify", of)]
         for trial, of in ((0, 70), (7, length))
     }
-    logged = replay._Logged(pl.DataFrame(), of_trials, [0])
+    logged = replay._Logged(pl.DataFrame(), of_trials, [0], {})
     study: Any = None
     assert replay._sizes(study, 0, logged, [0]) == [[(4, 70)]]
     with pytest.raises(replay.ReplayRefused) as refused:
@@ -128,3 +132,15 @@ def test_a_profile_whose_text_is_not_what_was_predicted_with_is_refused(tmp_path
     change_manifest(half, profiles=[changed], commit=None)
     with pytest.raises(ResultsError, match="the device profile d is not what was predicted with"):
         replay._study(Results.open(half))
+
+
+def test_the_kernels_time_at_each_connect() -> None:
+    """Nothing of a trial before the ticks were read, nor of packets that do not say when."""
+    began_ns = 5_000_000_000
+    rows = [(3, began_ns + 7), (3, began_ns + 7), (4, began_ns - 1), (5, None)]
+    table = pl.DataFrame(rows, schema={"trial": pl.Int32, "start_ns": pl.Int64}, orient="row")
+    ticks = Ticks(length_ns=4_000_000, jiffies=4_296_026_590, began_ns=began_ns)
+    part = packets.PartPackets(3, 3, table, pl.DataFrame(), ticks)
+    at = (4_000_000, 4_296_026_590, 7, began_ns + 7)
+    assert list(replay._kernel_times(part)) == [(3, at)]
+    assert list(replay._kernel_times(replace(part, ticks=None))) == []

@@ -7,7 +7,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use warifu_model::{Case, Layer, Metric, Role};
-use warifu_sim::{CaseModel, Fate, Heading, LoggedConnection, LoggedPacket, Simulator, TrialSeeds};
+use warifu_sim::{
+    CaseModel, Fate, Heading, KernelTime, LoggedConnection, LoggedPacket, Simulator, TrialSeeds,
+};
 use warifu_trace::scenario;
 
 use crate::error::warifu_error;
@@ -56,11 +58,12 @@ pub(crate) fn varying_messages(study: &Study, index: usize) -> PyResult<Vec<Vary
 /// Simulates measured connections of a case, each with the fates of its packets.
 ///
 /// `packets` has lists of equal length: `trial` (ascending), `down`, `at_ns`, `seq`, `len`, `ack`,
-/// `flags`, and `delay_ns`, which is negative for a packet that was lost. `trials`, `ends_ns` and
-/// `sizes` (the number of a message and its length) have an entry for each connection, and so have
-/// the lists of the answer.
+/// `flags`, and `delay_ns`, which is negative for a packet that was lost. `trials`, `ends_ns`,
+/// `sizes` (the number of a message and its length) and `began` (a [`KernelTime`] in the order of
+/// its fields) have an entry for each connection, and so have the lists of the answer.
 #[pyfunction]
-#[pyo3(signature = (study, index, trials, ends_ns, sizes, packets))]
+#[pyo3(signature = (study, index, trials, ends_ns, sizes, packets, began))]
+#[expect(clippy::too_many_arguments)] // columns of a table
 pub(crate) fn replay<'py>(
     py: Python<'py>,
     study: &Study,
@@ -69,10 +72,11 @@ pub(crate) fn replay<'py>(
     ends_ns: Vec<u64>,
     sizes: Vec<Vec<(u32, u32)>>,
     packets: &Bound<'py, PyDict>,
+    began: Vec<Option<(u64, u64, u64, u64)>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let case = replayable(study, index)?;
-    if trials.len() != ends_ns.len() || trials.len() != sizes.len() {
-        return Err(PyValueError::new_err("trials, ends_ns and sizes differ in length"));
+    if [ends_ns.len(), sizes.len(), began.len()].iter().any(|&length| length != trials.len()) {
+        return Err(PyValueError::new_err("trials, ends_ns, sizes and began differ in length"));
     }
     let (of_trial, packets) = read_packets(packets)?;
     let model = CaseModel::compile(case, &study.catalog)
@@ -89,7 +93,11 @@ pub(crate) fn replay<'py>(
                 let first = of_trial.partition_point(|&of| of < trial);
                 let after = of_trial.partition_point(|&of| of <= trial);
                 let (sizes, ends_ns) = (&sizes[index][..], ends_ns[index]);
-                let logged = LoggedConnection { sizes, packets: &packets[first..after], ends_ns };
+                let began = began[index].map(|(tick_ns, jiffies, since_ns, monotonic_ns)| {
+                    KernelTime { tick_ns, jiffies, since_ns, monotonic_ns }
+                });
+                let packets = &packets[first..after];
+                let logged = LoggedConnection { sizes, packets, ends_ns, began };
                 simulator.replay(&model, seeds.of(trial), &logged)
             })
             .collect()

@@ -6,12 +6,22 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from warifu import identity
-from warifu.lab import awake, interruption, kernel, packets, processes, quiet, rates, workplace
+from warifu.lab import (
+    awake,
+    interruption,
+    kernel,
+    packets,
+    processes,
+    quiet,
+    rates,
+    ticks,
+    workplace,
+)
 from warifu.lab.card import StandIn
 from warifu.lab.case import Cell
 from warifu.lab.driver import Running, Setup
@@ -81,6 +91,8 @@ class Bench(processes.Stoppable):
         self._runs = 0
         # Names this run of the lab: parts of one are minutes apart, those of another maybe days.
         self._sitting = int(time.time())
+        with identity.as_root():
+            self._ticks = ticks.read()
         self.rates = Rates(self._settings.rate_per_second)
 
     def stop(self) -> None:
@@ -157,6 +169,7 @@ class Bench(processes.Stoppable):
                 "others_max": quiet.OTHERS_MAX,
                 "pinned_differently": kernel.pinned_differently(tcp),
                 "link": report,
+                "ticks": None if self._ticks is None else asdict(self._ticks),
                 "tcp": tcp,
                 **running.record(),
             }

@@ -22,12 +22,15 @@ from warifu.files import RESULTS_BYTES, FileRefused, read_bytes
 from warifu.printable import clipped
 from warifu.results.manifest import PACKETS, ResultsDamaged, damaged, not_usable, refuse_elsewhere
 from warifu.results.pages import PagesRefused, refuse_large
-from warifu.results.parts import Part, parts_of, records_of
+from warifu.results.parts import Part, Ticks, parts_of, records_of
 
 #: The key of a file's metadata that says what it is of: version, run_id, case_id, first_trial and
 #: trials, as JSON.
 ABOUT = "warifu.packets"
-VERSION = 1
+VERSION = 2
+_VERSIONS = (1, VERSION)
+#: The column that packets of the first version lack.
+_START = "start_ns"
 #: The key of a cell in an archived manifest that says that packets were kept of it.
 REPLAYABLE = "replayable"
 #: Rows of a file: a part has at most 1,000 connections.
@@ -48,8 +51,8 @@ _NAME = re.compile(PACKETS + r"/[0-9A-Za-z._-]+\.parquet")
 #: The columns of either file. Of packets, `direction` 0 is the client's; `copy` counts from 1 those
 #: with the same direction, sequence numbers and flags; `fate` is the log's, 0 for delivered;
 #: `delay_ns` is null for what was not delivered; `at_ns` counts from just before the trial's
-#: connect(). Of messages, `message` counts from 0 those of a direction in the order in which they
-#: were sent; `bytes` are those on the wire.
+#: connect(), which was at `start_ns` of the kernel's monotonic clock. Of messages, `message` counts
+#: from 0 those of a direction in the order in which they were sent; `bytes` are those on the wire.
 COLUMNS: dict[str, dict[str, Any]] = {
     "packets": {
         "trial": pl.Int32,
@@ -62,6 +65,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
         "fate": pl.UInt8,
         "delay_ns": pl.Int64,
         "at_ns": pl.Int64,
+        "start_ns": pl.Int64,
     },
     "messages": {
         "trial": pl.Int32,
@@ -92,6 +96,7 @@ class PartPackets:
     trials: int
     packets: pl.DataFrame
     messages: pl.DataFrame
+    ticks: Ticks | None
 
 
 def has_packets(manifest: dict[str, Any], case_id: str) -> bool:
@@ -118,7 +123,7 @@ def parts_with_packets(path: Path, manifest: dict[str, Any], case_id: str) -> It
         if part.packets is None:
             continue
         tables = {kind: _read(path, manifest, case_id, part, kind) for kind in COLUMNS}
-        yield PartPackets(part.first_trial, part.trials, **tables)
+        yield PartPackets(part.first_trial, part.trials, **tables, ticks=part.ticks)
 
 
 def refuse_other_packets(path: Path, manifest: dict[str, Any]) -> None:
@@ -141,6 +146,8 @@ def _read(
         said_rows = f"manifest.json says {clipped(str(rows))}"
         raise damaged(file, f"has {table.height:,} rows, and {said_rows}")
     _refuse_values(file, table, kind, part.first_trial, part.trials)
+    if kind == "packets" and _START not in table.columns:
+        table = table.with_columns(pl.lit(None, pl.Int64).alias(_START))
     return table
 
 
@@ -193,18 +200,26 @@ def _refuse_other_run(file: Path, content: bytes, of: dict[str, Any]) -> None:
                 f"of {clipped(str(wanted))}: "
                 "put the log of this run there"
             )
-    if about.get("version") != VERSION:
+    if about.get("version") not in _VERSIONS:
         raise ResultsDamaged(
             f"{file}: is a packet log of version {clipped(str(about.get('version')))}, expected "
             f"{VERSION}: use the Warifu that measured it"
         )
 
 
+def _schemas(kind: str) -> list[pl.Schema]:
+    """The columns that a file of any version may have."""
+    columns = COLUMNS[kind]
+    first = {name: of for name, of in columns.items() if name != _START}
+    return [pl.Schema(columns), pl.Schema(first)]
+
+
 def _table(file: Path, content: bytes, kind: str) -> pl.DataFrame:
     try:
         refuse_large(io.BytesIO(content))
         found = pl.scan_parquet(io.BytesIO(content))
-        if found.collect_schema() != pl.Schema(COLUMNS[kind]):
+        schema = found.collect_schema()
+        if schema not in _schemas(kind):
             raise damaged(file, "has other columns than a packet log")
         if (rows := int(found.select(pl.len()).collect().item())) > _MOST_ROWS:
             raise damaged(file, f"has {rows:,} rows, and {_MOST_ROWS:,} are the most")
@@ -234,6 +249,11 @@ def _refuse_values(file: Path, table: pl.DataFrame, kind: str, first: int, trial
         "payload": pl.col("payload") <= _MOST_PAYLOAD,
         "copy": pl.col("copy") >= 1,
     }
+    if _START in table.columns:
+        start = pl.col(_START)
+        # One instant of each trial.
+        one = (start == start.first()).over("trial")
+        of_packets[_START] = start.is_between(0, _MOST_NS) & one
     of_messages = {"bytes": pl.col("bytes").is_between(1, _MOST_MESSAGE)}
     every |= of_packets if kind == "packets" else of_messages
     found = table.select(possible.all().alias(name) for name, possible in every.items())

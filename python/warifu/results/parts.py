@@ -47,6 +47,16 @@ _MOST_BUSY = 64.0
 
 
 @dataclass(frozen=True)
+class Ticks:
+    """Where a kernel's ticks lie on its monotonic clock."""
+
+    length_ns: int
+    #: Of some tick, and when that began.
+    jiffies: int
+    began_ns: int
+
+
+@dataclass(frozen=True)
 class Part:
     """Consecutive trials of one cell, measured in one go."""
 
@@ -69,6 +79,8 @@ class Part:
     began: float | None = None
     #: What its record says of its packets (`warifu.results.packets`); None where none are kept.
     packets: Any = None
+    #: The kernel's ticks; None where they were not recorded.
+    ticks: Ticks | None = None
 
     @property
     def is_recorded(self) -> bool:
@@ -139,6 +151,15 @@ def _part(record: dict[str, Any], key: str, path: Path) -> Part:
             return value
         raise not_usable(path, f"{key}.{name} is {clipped(str(value))}: expected a table")
 
+    def ticks() -> Ticks | None:
+        of = table("ticks")
+        if of is None:
+            return None
+        values = [of.get(name) for name in ("length_ns", "jiffies", "began_ns")]
+        if all(type(one) is int and 0 <= one <= _MOST for one in values):
+            return Ticks(*(int(one or 0) for one in values))
+        raise not_usable(path, f"{key}.ticks is {clipped(str(of))}: expected whole numbers of each")
+
     shares, busy = table("processor_shares"), table("busy")
     others = None
     if shares is not None:
@@ -157,4 +178,5 @@ def _part(record: dict[str, Any], key: str, path: Path) -> Part:
         alone=record.get("alone") is True,
         began=number(record, "began", _MOST),
         packets=record.get("packets"),
+        ticks=ticks(),
     )

@@ -106,12 +106,12 @@ def test_numbers_and_times_are_from_the_trials_own(tmp_path: Path) -> None:
     )
     kept = keep(log, [Connection(4000, 990, client_messages=(("ClientHello", 9),))], 5)
     assert kept.packets.rows() == [
-        # trial, direction, seq, ack, payload, flags, copy, fate, delay, at
-        (5, 0, 0, 0, 0, SYN, 1, 0, 30, 10),
-        (5, 1, 0, 1, 0, SYN | ACK, 1, 0, 30, 11),
-        (5, 0, 1, 1, 9, PSH | ACK, 1, 0, 30, 12),
-        (5, 0, 1, 1, 9, PSH | ACK, 2, 1, None, 110),
-        (5, 1, 1, 10, 0, ACK, 1, 0, 30, 210),
+        # trial, direction, seq, ack, payload, flags, copy, fate, delay, at, start
+        (5, 0, 0, 0, 0, SYN, 1, 0, 30, 10, 990),
+        (5, 1, 0, 1, 0, SYN | ACK, 1, 0, 30, 11, 990),
+        (5, 0, 1, 1, 9, PSH | ACK, 1, 0, 30, 12, 990),
+        (5, 0, 1, 1, 9, PSH | ACK, 2, 1, None, 110, 990),
+        (5, 1, 1, 10, 0, ACK, 1, 0, 30, 210, 990),
     ]
     assert kept.messages.rows() == [(5, 0, 0, "ClientHello", 9)]
     assert kept.elsewhere == 0
@@ -200,6 +200,20 @@ def test_kept_packets_are_read_back(tmp_path: Path) -> None:
     assert list(parts_with_packets(tmp_path, manifest, "fedcba9876543210")) == []
     del manifest["cells"]["0123456789abcdef"]["parts"][0]["packets"]
     assert read(tmp_path, manifest) == []
+
+
+def test_packets_of_the_first_version_do_not_say_when_a_trial_began(tmp_path: Path) -> None:
+    manifest = folder_with_packets(tmp_path, version=1)
+    (part,) = read(tmp_path, manifest)
+    assert part.packets["start_ns"].to_list() == [990] * 3
+    name = "packets/0123456789abcdef-0.packets.parquet"
+    about = {"run_id": "run-a", "case_id": "0123456789abcdef", "first_trial": 0, "trials": 1}
+    packets.write(tmp_path / name, part.packets.drop("start_ns"), about | {"version": 1})
+    content = (tmp_path / name).read_bytes()
+    manifest["files"][name] = {"sha256": hashlib.sha256(content).hexdigest()}
+    (part,) = read(tmp_path, manifest)
+    assert part.packets.schema == pl.Schema(COLUMNS["packets"])
+    assert part.packets["start_ns"].null_count() == 3
 
 
 @pytest.mark.parametrize(

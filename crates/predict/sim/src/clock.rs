@@ -109,6 +109,19 @@ pub(crate) struct Ticks {
     pub most: u32,
 }
 
+/// A kernel's time at some instant, by its tick and its monotonic clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelTime {
+    /// The length of its ticks, ns.
+    pub tick_ns: u64,
+    /// The jiffies of some tick before.
+    pub jiffies: u64,
+    /// How long ago that tick began, ns.
+    pub since_ns: u64,
+    /// CLOCK_MONOTONIC, from which TCP's time stamps come, ns.
+    pub monotonic_ns: u64,
+}
+
 /// What decisions rest on.
 #[derive(Clone, Debug, Default)]
 struct ReliedOn {
@@ -128,6 +141,14 @@ impl Clock {
         let fraction = (bits >> 20) as i64 as f64 / (1_u64 << 44) as f64;
         let jiffy_offset_ns = (fraction * (WHEEL_PERIOD_JIFFIES * jiffy.ns) as f64) as u64;
         Clock::at_offsets(jiffy, jiffy_offset_ns, ((bits & 0xf_ffff) * 1_000_000) >> 20)
+    }
+
+    /// A clock whose time 0 is an instant of a kernel with ticks of that length.
+    pub(crate) fn at_kernel_time(jiffy: Jiffy, at: KernelTime) -> Clock {
+        let period_ns = WHEEL_PERIOD_JIFFIES * jiffy.ns;
+        let tick_ns = (at.jiffies % WHEEL_PERIOD_JIFFIES) * jiffy.ns;
+        let jiffy_offset_ns = (tick_ns + at.since_ns % period_ns) % period_ns;
+        Clock::at_offsets(jiffy, jiffy_offset_ns, at.monotonic_ns % 1_000_000)
     }
 
     fn at_offsets(jiffy: Jiffy, jiffy_offset_ns: u64, stamp_offset_ns: u64) -> Clock {
@@ -293,6 +314,27 @@ mod tests {
         assert_eq!(at(0).timer_ns(250), 1_024 * MS + SOFTIRQ_NS);
         // 3 s: the next multiple of 256 ms.
         assert_eq!(at(0).timer_ns(750), 3_072 * MS + SOFTIRQ_NS);
+    }
+
+    #[test]
+    fn the_wheel_of_a_kernel() {
+        // Its jiffy 4099 began 5 ms ago, and 4100 is the fourth of the wheel's second turn.
+        let at = KernelTime {
+            tick_ns: 4 * MS,
+            jiffies: 4_099,
+            since_ns: 5 * MS,
+            monotonic_ns: 7_000_300_000,
+        };
+        let mut clock = Clock::at_kernel_time(JIFFY, at);
+        assert_eq!((clock.jiffies, clock.stamp), (4, 1));
+        // 260 ms, up to a multiple of 8 jiffies: the 72nd begins 68 jiffies after the fourth.
+        assert_eq!(clock.timer_ns(65), 68 * 4 * MS - MS + SOFTIRQ_NS);
+        clock.advance(3 * MS - 1);
+        assert_eq!(clock.jiffies, 4);
+        clock.advance(3 * MS);
+        assert_eq!((clock.jiffies, clock.stamp), (5, 4));
+        let turns = KernelTime { since_ns: 5 * MS + 3 * 4_096 * 4 * MS, ..at };
+        assert_eq!(Clock::at_kernel_time(JIFFY, turns).jiffies, 4);
     }
 
     proptest! {

@@ -225,6 +225,9 @@ impl Simulator {
         logged: &LoggedConnection<'_>,
     ) -> Option<Replayed> {
         self.seed(model, seed);
+        if let Some(at) = logged.began {
+            self.world.set_kernel_time(model, at);
+        }
         for &(message, bytes) in logged.sizes {
             if let Some(size) = self.sizes.get_mut(message as usize) {
                 *size = bytes;

@@ -43,6 +43,7 @@ mod world;
 pub use boards::Boards;
 pub use capture::PacketEvent;
 pub use case_model::{CaseModel, inputs, lacks, missing_operations};
+pub use clock::KernelTime;
 pub use dds_path::{CipherWork, DdsPath, Law, PathStep, Work};
 pub use discovery::{Discovery, HandshakeWork, Span};
 pub use engine::{Simulator, simulate_packets};

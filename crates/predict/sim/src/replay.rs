@@ -20,6 +20,7 @@
 use std::collections::HashMap;
 
 use crate::carrier::tcp::wire::{ACK, FIN, Range, SYN, TcpSegment};
+use crate::clock::KernelTime;
 use crate::outcome::ConnectionOutcome;
 use crate::packet::Body;
 use crate::route::Heading;
@@ -68,6 +69,9 @@ pub struct LoggedConnection<'a> {
     pub packets: &'a [LoggedPacket],
     /// When the first byte of its response came, from its first mark on, ns.
     pub ends_ns: u64,
+    /// The kernel's time at its first mark, where it is known: whether a timer expires before a
+    /// packet comes is chance, as a packet's fate is.
+    pub began: Option<KernelTime>,
 }
 
 /// What a connection gave whose packets met the fates of a log.

@@ -2,7 +2,7 @@
 //! What all instances of a trial share: the time, the link, the resources, and what chance decides.
 
 use crate::case_model::CaseModel;
-use crate::clock::Clock;
+use crate::clock::{Clock, KernelTime};
 use crate::event_queue::{Event, EventQueue, Layout};
 use crate::key_store::KeyStore;
 use crate::link::Path;
@@ -81,6 +81,15 @@ impl World {
         self.clocks[0] = Clock::from_bits(model.jiffies[0], phase);
         if !model.one_clock {
             self.clocks[1] = Clock::from_bits(model.jiffies[1], mix(phase));
+        }
+    }
+
+    /// Lets a trial begin at an instant of a kernel, of whichever end has ticks like it.
+    pub(crate) fn set_kernel_time(&mut self, model: &CaseModel, at: KernelTime) {
+        for (clock, jiffy) in self.clocks.iter_mut().zip(model.jiffies) {
+            if jiffy.ns == at.tick_ns {
+                *clock = Clock::at_kernel_time(jiffy, at);
+            }
         }
     }
 

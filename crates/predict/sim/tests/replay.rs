@@ -6,8 +6,8 @@ mod common;
 use proptest::prelude::*;
 use warifu_model::{Mark, Metric};
 use warifu_sim::{
-    CaseModel, Fate, LoggedConnection, LoggedPacket, Outcome, PacketEvent, Replayed, Simulator,
-    Unmatched,
+    CaseModel, Fate, KernelTime, LoggedConnection, LoggedPacket, Outcome, PacketEvent, Replayed,
+    Simulator, Unmatched,
 };
 
 /// A link that loses packets, and one that lets them overtake as well.
@@ -50,7 +50,7 @@ fn again(
     let ends_ns = of.marks[Mark::FirstResponse as usize];
     let mut packets: Vec<_> = simulator.packets(&model, seed).iter().map(logged).collect();
     change(&mut packets);
-    let connection = LoggedConnection { sizes: &[], packets: &packets, ends_ns };
+    let connection = LoggedConnection { sizes: &[], packets: &packets, ends_ns, began: None };
     let replayed = simulator.replay(&model.to_replay(), seed, &connection)?;
     Some((of.value(Metric::HttpsEstablishment), replayed))
 }
@@ -66,6 +66,32 @@ proptest! {
         prop_assert_eq!(replayed.outcome.value(Metric::HttpsEstablishment), total);
         prop_assert_eq!(replayed.unmatched, Unmatched::default());
         prop_assert!(replayed.same_retransmissions);
+    }
+
+    /// Where the log says where the kernel's ticks were, they are not drawn: with costs that never
+    /// vary, nothing is.
+    #[test]
+    fn ticks_of_the_log(seed: u64, another: u64, jiffies: u64, since_ns in 0_u64..1 << 40) {
+        let at = KernelTime {
+            tick_ns: 4_000_000,
+            jiffies,
+            since_ns,
+            monotonic_ns: jiffies.wrapping_mul(77) >> 1,
+        };
+        let catalog = common::catalog("1 ms");
+        let model = CaseModel::compile(&common::case(LOSSY, &catalog), &catalog).unwrap();
+        let mut simulator = Simulator::new();
+        let packets: Vec<_> = simulator.packets(&model, seed).iter().map(logged).collect();
+        let model = model.to_replay();
+        // Lengths are drawn as well.
+        let sizes: Vec<(u32, u32)> = (0..100).map(|message| (message, 300)).collect();
+        let mut replayed = |seed| {
+            let (began, ends_ns) = (Some(at), u64::MAX);
+            let connection = LoggedConnection { sizes: &sizes, packets: &packets, ends_ns, began };
+            let of = simulator.replay(&model, seed, &connection)?;
+            Some(of.outcome.value(Metric::HttpsEstablishment))
+        };
+        prop_assert_eq!(replayed(seed), replayed(another));
     }
 
     /// A log of the same losses whose packets are cut otherwise is the same trial, and divergent.
