@@ -164,7 +164,7 @@ def test_what_connections_have_in_common_after_a_wait_is_found_again() -> None:
     # What a sitting is slower by is no part of it, as it is none of the measured distances.
     warm = replace(law, waited=None, sitting=0.2)
     found, spread = speed.fit_waited(costs, warm, parts(measured, [1.0, 1.0]), rtt, simulate)
-    assert spread.drawn == pytest.approx(spread.measured, rel=0.05)
+    assert spread.drawn == pytest.approx(spread.measured, rel=0.08)
     assert found.sitting == warm.sitting
     found, warm = replace(found, sitting=0.0), replace(warm, sitting=0.0)
     assert found.connection == law.connection
@@ -176,6 +176,39 @@ def test_what_connections_have_in_common_after_a_wait_is_found_again() -> None:
         assert _spread(after[case]) == pytest.approx(_spread(values), rel=0.1)
         assert np.median(after[case]) == pytest.approx(np.median(values), rel=0.001)
         assert _spread(before[case]) < 0.6 * _spread(values), "the test could not fail"
+
+
+def often_slow(share: float, excess: float) -> Speed:
+    """A narrow factor, but for a share of connections that are many times slower: by another law
+    than that of the search."""
+    chance = np.random.default_rng(6)
+    usual = np.exp(0.04 * chance.standard_normal(400_000))
+    slow = 1.0 + excess * chance.exponential(1.0, 400_000)
+    drawn = np.where(chance.random(400_000) < share, slow, usual)
+    return Speed(tuple(np.quantile(drawn / np.median(drawn), np.linspace(0, 0.9975, 101)).tolist()))
+
+
+@pytest.mark.parametrize("share", [0.005, 0.03, 0.08])
+def test_connections_that_are_slow_now_and_then_are_found_again(share: float) -> None:
+    """As on a machine whose host has others use the processor for milliseconds."""
+    base, costs, rtt = draft(), truth(), 20_000_000
+    text = STUDY.replace('"0 ms"', '"20 ms"')
+    law = Speed((0.98, 1.0, 1.02), waited=often_slow(share, 4.0).connection)
+    real = replace(base, entries=tuple(costs), speed=law)
+    measured = real.draw(text.format(seed=99, trials=4_000), WHOLE)
+
+    def simulate(entries: Sequence[Entry], law: Speed) -> Mapping[str, Floats]:
+        made = replace(base, entries=tuple(entries), speed=law)
+        return made.draw(text.format(seed=7, trials=4_000), WHOLE)
+
+    warm = replace(law, waited=None)
+    found, _ = speed.fit_waited(costs, warm, parts(measured, [1.0, 1.0]), rtt, simulate)
+    after = simulate(costs, found)
+    for case, values in measured.items():
+        ours, theirs = after[case], values
+        for p, bound in ((0.75, 0.15), (0.95, 0.15), (0.99, 0.3)):
+            goal = np.quantile(theirs, p) - np.median(theirs)
+            assert np.quantile(ours, p) - np.median(ours) == pytest.approx(goal, rel=bound), p
 
 
 def test_steps_alone_need_no_factor() -> None:
