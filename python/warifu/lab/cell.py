@@ -82,6 +82,7 @@ class Bench(processes.Stoppable):
         self._stand_ins = stand_ins or {}
         self._up = contextlib.ExitStack()
         with identity.as_root():
+            self._ticks = ticks.read()
             self._place = Workplace()
             try:
                 self._up.enter_context(awake.kept(self._place.folder))
@@ -91,8 +92,6 @@ class Bench(processes.Stoppable):
         self._runs = 0
         # Names this run of the lab: parts of one are minutes apart, those of another maybe days.
         self._sitting = int(time.time())
-        with identity.as_root():
-            self._ticks = ticks.read()
         self.rates = Rates(self._settings.rate_per_second)
 
     def stop(self) -> None:
