@@ -141,6 +141,14 @@ mod tests {
         (0..STEPS).map(square).sum::<f64>() / f64::from(STEPS)
     }
 
+    /// How much of a law's variance lies within its parts, which only their means stand for.
+    fn unresolved(law: &Distribution) -> f64 {
+        let means = Parts::of(law).means;
+        let mean = means.iter().sum::<f64>() / means.len() as f64;
+        let between = means.iter().map(|part| (part - mean).powi(2)).sum::<f64>();
+        (variance(law) - between / means.len() as f64).max(0.0)
+    }
+
     fn uniform(width: u64) -> Distribution {
         Distribution::from_quantiles(vec![Nanos(0), Nanos(width)]).unwrap()
     }
@@ -214,7 +222,9 @@ mod tests {
             };
             prop_assert!((sum.mean_ns() - of(Distribution::mean_ns)).abs() < 2.0);
             let (found, expected) = (variance(&sum), of(variance));
-            prop_assert!((found - expected).abs() <= 0.2 * expected + 1e6, "{found} {expected}");
+            // Lost in a law's own parts, and again in those of the sum.
+            let slack = 0.2 * expected + 2.0 * of(unresolved) + 1e6;
+            prop_assert!((found - expected).abs() <= slack, "{found} {expected} {slack}");
             let least: f64 = of(|law| law.min().0 as f64);
             let most: f64 = of(|law| law.max().0 as f64);
             let slack = 0.02 * (most - least) + 2.0;
