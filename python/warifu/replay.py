@@ -20,6 +20,7 @@ import polars as pl
 
 from warifu import _core, provenance
 from warifu.results import MEASURED, PREDICTED, Results, ResultsError
+from warifu.results.manifest import not_usable
 from warifu.results.packets import PartPackets, has_packets, parts_with_packets
 from warifu.results.registration import version_words
 from warifu.results.replay import ReplayOfCase, read_replay, write_replay
@@ -166,20 +167,22 @@ def _logged(measured: Results, case_id: str) -> _Logged | None:
         "flags",
         pl.col("delay_ns").fill_null(-1),
     )
-    began = {trial: at for part in parts for trial, at in _kernel_times(part)}
+    began = {trial: at for part in parts for trial, at in _kernel_times(part, measured.path)}
     return _Logged(columns, messages, [part.first_trial for part in parts], began)
 
 
-def _kernel_times(part: PartPackets) -> Iterator[tuple[int, tuple[int, int, int, int]]]:
-    """The kernel's time at each trial's connect()."""
+def _kernel_times(part: PartPackets, path: Path) -> Iterator[tuple[int, tuple[int, int, int, int]]]:
+    """The kernel's time at each trial's connect(). Raises ResultsDamaged for one that began before
+    the ticks were read, which the lab does first."""
     ticks = part.ticks
     if ticks is None:
         return
     starts = part.packets.select("trial", "start_ns").unique("trial").drop_nulls()
     for trial, start_ns in starts.iter_rows():
-        # They are read before any trial begins.
-        if (since_ns := start_ns - ticks.began_ns) >= 0:
-            yield trial, (ticks.length_ns, ticks.jiffies, since_ns, start_ns)
+        since_ns = start_ns - ticks.began_ns
+        if since_ns < 0:
+            raise not_usable(path, f"trial {trial} began before the ticks of its part were read")
+        yield trial, (ticks.length_ns, ticks.jiffies, since_ns, start_ns)
 
 
 def _case(

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -134,13 +133,19 @@ def test_a_profile_whose_text_is_not_what_was_predicted_with_is_refused(tmp_path
         replay._study(Results.open(half))
 
 
-def test_the_kernels_time_at_each_connect() -> None:
-    """Nothing of a trial before the ticks were read, nor of packets that do not say when."""
+def test_the_kernels_time_at_each_connect(tmp_path: Path) -> None:
+    """Nothing of packets that do not say when they came."""
     began_ns = 5_000_000_000
-    rows = [(3, began_ns + 7), (3, began_ns + 7), (4, began_ns - 1), (5, None)]
-    table = pl.DataFrame(rows, schema={"trial": pl.Int32, "start_ns": pl.Int64}, orient="row")
+    rows = [(3, began_ns + 7), (3, began_ns + 7), (5, None)]
+    schema = {"trial": pl.Int32, "start_ns": pl.Int64}
     ticks = Ticks(length_ns=4_000_000, jiffies=4_296_026_590, began_ns=began_ns)
-    part = packets.PartPackets(3, 3, table, pl.DataFrame(), ticks)
-    at = (4_000_000, 4_296_026_590, 7, began_ns + 7)
-    assert list(replay._kernel_times(part)) == [(3, at)]
-    assert list(replay._kernel_times(replace(part, ticks=None))) == []
+
+    def times(rows: list[tuple[int, int | None]], ticks: Ticks | None) -> list[object]:
+        table = pl.DataFrame(rows, schema=schema, orient="row")
+        part = packets.PartPackets(3, 3, table, pl.DataFrame(), ticks)
+        return list(replay._kernel_times(part, tmp_path))
+
+    assert times(rows, ticks) == [(3, (4_000_000, 4_296_026_590, 7, began_ns + 7))]
+    assert times(rows, None) == []
+    with pytest.raises(ResultsError, match="trial 4 began before the ticks of its part were read"):
+        times([(4, began_ns - 1)], ticks)

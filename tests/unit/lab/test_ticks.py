@@ -3,31 +3,106 @@
 
 from __future__ import annotations
 
+import os
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from warifu.lab import ticks
+from warifu.lab.ticks import Look
 from warifu.results.parts import Ticks
 
-JIFFIES = 4_296_026_590
+JIFFIES = 4_298_010_161
+LENGTHS = [(100, 10_000_000), (250, 4_000_000), (300, 3_333_333), (1_000, 1_000_000)]
+
+
+def looks(length_ns: int, counted: int = 12, into: float = 0.4) -> tuple[Look, Look]:
+    """Two, so many ticks apart, and so far into a tick. The second finds a processor asleep."""
+    began_ns = 3_117_890 * length_ns
+    now_ns = began_ns + int(into * length_ns)
+    first = Look(now_ns, now_ns + 60_000, JIFFIES, (began_ns + length_ns,) * 2)
+    now_ns += counted * length_ns
+    expires = began_ns + (counted + 1) * length_ns
+    asleep = expires + 7 * length_ns
+    return first, Look(now_ns, now_ns + 60_000, JIFFIES + counted, (expires, asleep))
+
+
+@pytest.mark.parametrize(("hz", "length_ns"), LENGTHS)
+def test_ticks_by_two_looks(hz: int, length_ns: int) -> None:
+    counted = hz // 20
+    first, second = looks(length_ns, counted)
+    began_ns = (3_117_890 + counted) * length_ns
+    assert ticks.between(first, second) == Ticks(length_ns, JIFFIES + counted, began_ns)
 
 
 @pytest.mark.parametrize(
-    ("hz", "length_ns"), [(100, 10_000_000), (250, 4_000_000), (300, 3_333_333), (1_000, 1_000_000)]
+    "changed",
+    [
+        # A tick had just begun, or began before everything was told.
+        {"now_ns": 12_471_608_100_000, "until_ns": 12_471_608_160_000},
+        {"until_ns": 12_471_612_000_010},
+        {"jiffies": JIFFIES + 11},
+        {"jiffies": JIFFIES},
+        # Processors have ticks of their own (`skew_tick=1`).
+        {"expires_ns": (12_471_612_000_000, 12_471_613_000_000)},
+        {"expires_ns": ()},
+    ],
 )
-def test_the_length_of_a_tick_comes_from_two(hz: int, length_ns: int) -> None:
-    # The second was seen some microseconds after it began.
-    second = (JIFFIES + 20, 10**12 + 20 * 10**9 // hz + 6_000)
-    assert ticks.between((JIFFIES, 10**12), second) == Ticks(length_ns, *second)
+def test_where_looks_do_not_say_which_tick_it_was(changed: dict[str, int]) -> None:
+    first, second = looks(4_000_000)
+    assert ticks.between(first, second) is not None
+    assert ticks.between(first, replace(second, **changed)) is None
 
 
-@pytest.mark.parametrize("second", [(JIFFIES + 12, 10**12 + 44_000_000), (JIFFIES, 10**12)])
-def test_of_a_tick_that_was_read_while_it_began_nothing_is_told(second: tuple[int, int]) -> None:
-    assert ticks.between((JIFFIES, 10**12), second) is None
+LIST = """Timer List Version: v0.10
+HRTIMER_MAX_CLOCK_BASES: 8
+now at {now} nsecs
+
+cpu: 0
+ clock 0:
+active timers:
+ #0: <00000000845e31e2>, {function}, S:01
+ # expires at {expires}-{expires} nsecs [in 666524 to 666524 nsecs]
+ #1: <00000000dbee4a89>, timerfd_tmrproc, S:01
+ # expires at {other}-{other} nsecs [in 1666524 to 1666524 nsecs]
+  .last_jiffies   : 4297902483
+jiffies: {jiffies}
+
+cpu: 1
+active timers:
+ #0: <00000000f140b243>, hrtimer_wakeup, S:01
+ # expires at {other}-{other} nsecs [in 1666524 to 1666524 nsecs]
+jiffies: {jiffies}
+"""
 
 
-@pytest.mark.parametrize("text", ["", "jiffies: 7\njiffies: 8\n", "jiffies: -3\n", "\xff"])
+@pytest.mark.parametrize(
+    "function", ["tick_nohz_handler", "tick_sched_timer", "tick_sched_timer, S:01, swapper/0/1"]
+)
+def test_the_kernels_list_of_timers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
+    path = tmp_path / "timer_list"
+    monkeypatch.setattr(ticks, "_TIMER_LIST", path)
+    first, second = looks(4_000_000)
+    waiting = [first, second]
+
+    def tell(at: Look) -> None:
+        expires = at.expires_ns[0]
+        text = LIST.format(
+            now=at.now_ns, function=function, expires=expires, other=expires + 5, jiffies=at.jiffies
+        )
+        path.write_text(text)
+        monkeypatch.setattr(time, "monotonic_ns", lambda: at.until_ns)
+
+    tell(waiting.pop(0))
+    monkeypatch.setattr(time, "sleep", lambda _: tell(waiting.pop(0)))
+    assert ticks.read() == Ticks(4_000_000, JIFFIES + 12, 3_117_902 * 4_000_000)
+
+
+@pytest.mark.parametrize("text", ["", "now at 7 nsecs\n", "jiffies: -3\n", "\xff"])
 def test_a_kernel_that_tells_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
@@ -36,3 +111,21 @@ def test_a_kernel_that_tells_nothing(
     assert ticks.read() is None
     monkeypatch.setattr(ticks, "_TIMER_LIST", tmp_path / "absent")
     assert ticks.read() is None
+
+
+def test_ticks_of_this_kernel() -> None:
+    """times(2) counts in jiffies, a hundred a second: where it goes on a tick has just begun."""
+    found = ticks.read()
+    if found is None:
+        pytest.skip("this kernel does not tell, or not to this user")
+    into = []
+    for _ in range(9):
+        before = os.times().elapsed
+        while os.times().elapsed == before:
+            pass
+        into.append((time.monotonic_ns() - found.began_ns) % found.length_ns)
+    assert sorted(into)[4] < found.length_ns / 8
+    later = ticks.read()
+    assert later is not None
+    counted = later.jiffies - found.jiffies
+    assert later.began_ns - found.began_ns == counted * found.length_ns > 0
