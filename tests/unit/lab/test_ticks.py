@@ -119,12 +119,13 @@ def test_ticks_of_this_kernel() -> None:
     if found is None:
         pytest.skip("this kernel does not tell, or not to this user")
     into = []
-    for _ in range(9):
+    for _ in range(30):
         before = os.times().elapsed
         while os.times().elapsed == before:
             pass
         into.append((time.monotonic_ns() - found.began_ns) % found.length_ns)
-    assert sorted(into)[4] < found.length_ns / 8
+    # Some are seen later, where another program had the processor.
+    assert sum(one < found.length_ns / 8 for one in into) >= 10, into
     later = ticks.read()
     assert later is not None
     counted = later.jiffies - found.jiffies
