@@ -117,7 +117,9 @@ def test_ticks_of_this_kernel() -> None:
     """times(2) counts in jiffies, a hundred a second: where it goes on a tick has just begun."""
     found = ticks.read()
     if found is None:
-        pytest.skip("this kernel does not tell, or not to this user")
+        # Nor to anybody: the list is root's, and containers hide it.
+        assert not os.access(ticks._TIMER_LIST, os.R_OK) or not ticks._TIMER_LIST.read_text()
+        return
     into = []
     for _ in range(30):
         before = os.times().elapsed
