@@ -45,11 +45,12 @@ LOWEST, HIGHEST = (1e-4, 0.0, 0.0, 0.0, 0.1), (0.5, 3.0, 0.6, 0.25, 10.0)
 """Spread, skewness, elongation, share of slow connections and how slow they are (`_factor`) where
 the search begins, and within which."""
 _SCALE = (0.02, 0.3, 0.05, 0.02, 1.0)
+"""What is much for each of them, so that the search takes steps of like weight."""
 
 MOST, LEAST = 20.0, 1 / 3
 """How much slower or quicker a connection may be than the median one. On a busy host a virtual
-processor computes up to some twenty times slower for milliseconds; what is beyond is an accident,
-which a factor of all steps is no image of."""
+processor computes up to some twenty times slower for milliseconds (studies/accuracy/README.md, 30
+November, 22:08); what is beyond is an accident, which a factor of all steps is no image of."""
 
 SOURCE = "spread of whole loopback connections that are not judged, beyond that of their steps"
 
@@ -173,10 +174,10 @@ def _spread(whole: Floats, drawn: Floats) -> Spread:
 
 def _factor(point: Floats) -> Floats:
     """The quantiles of a factor with median 1. The logarithm of most has Tukey's g-and-h law
-    (Hoaglin 1985): spread, skewness and elongation tell a machine's disturbances well, and no more
-    is to be had from some hundred connections. A share of all are slow, as while a host has others
-    use the processor, by an excess that is half a normal law: no one law of three parameters has a
-    narrow middle and a tail of some in a hundred."""
+    (Hoaglin 1985): spread, skewness and elongation tell a quiet machine's disturbances well. A
+    share of all are slow, as while a host has others use the processor, by an excess that is half
+    a normal law: no one law of three parameters has a narrow middle and a tail of some in a
+    hundred."""
     spread, skewness, elongation, share, excess = point
     z = norm.ppf(_FINE)
     bent = z if skewness < 1e-6 else np.expm1(skewness * z) / skewness

@@ -24,10 +24,11 @@ _JIFFIES = re.compile(r"^jiffies: (\d+)$", re.MULTILINE)
 _EXPIRES = re.compile(
     r"<\w+>, tick_(?:nohz_handler|sched_timer), [^\n]*\n # expires at (\d+)-", re.ASCII
 )
-"""The timer of each processor's ticks, by its function before Linux 6.9 and since. It runs at a
-tick, also where the processor idles and leaves some out."""
+"""The timer of each processor's ticks, by its function of newer and of older kernels
+(kernel/time/tick-sched.c). It runs at a tick, also where the processor idles and leaves some
+out."""
 _HZ = (100, 250, 300, 1_000)
-"""CONFIG_HZ as kernels are built with."""
+"""CONFIG_HZ: what a kernel can be built with (kernel/Kconfig.hz)."""
 _APART_S = 0.05
 """Between the two times that the kernel is asked: five ticks at least."""
 _TRIES = 20
