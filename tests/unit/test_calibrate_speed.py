@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from support.paths import ROOT
 from warifu import study
-from warifu.calibrate import profile, speed
+from warifu.calibrate import profile, sittings, speed
 from warifu.calibrate.https import HttpsPart
 from warifu.calibrate.part import Draft
 from warifu.calibrate.profile import Entry, Law, Speed, whatever
 from warifu.results import metrics
 
-Floats = speed.Floats
+Floats = sittings.Floats
 
 WHOLE = metrics.whole("https")
 
@@ -82,7 +82,7 @@ def times_the_factor(law: Law, factor: Speed, chance: np.random.Generator) -> La
     return Law.of_samples((own * of).tolist())
 
 
-def parts(drawn: Mapping[str, Floats], slower: Sequence[float]) -> speed.Parts:
+def parts(drawn: Mapping[str, Floats], slower: Sequence[float]) -> sittings.Parts:
     """A part of the connections for each sitting, all of which were slower by so much."""
     chance = np.random.default_rng(3)
     return {
@@ -125,7 +125,7 @@ def test_costs_and_common_speed_are_found_again(sigma: float, bound: float) -> N
         made = replace(base, entries=tuple(entries), speed=law)
         return made.draw(STUDY.format(seed=7, trials=4_000), WHOLE)
 
-    found = speed.fit(seen, parts(measured, [1.0, 1.0]), simulate)
+    found = speed.fit(seen, parts(measured, [1.0, 1.0]), {}, simulate)
     # The factor: its spread within its bound, its median to a hundredth.
     assert log_spread(found.speed.connection) == pytest.approx(
         log_spread(factor.connection), rel=bound
@@ -220,7 +220,7 @@ def test_steps_alone_need_no_factor() -> None:
         made = replace(base, entries=tuple(entries), speed=law)
         return made.draw(STUDY.format(seed=7, trials=4_000), WHOLE)
 
-    found = speed.fit(costs, parts(measured, [1.0, 1.0]), simulate)
+    found = speed.fit(costs, parts(measured, [1.0, 1.0]), {}, simulate)
     # A third of what the steps make of whole connections.
     assert log_spread(found.speed.connection) < 0.016
     assert found.speed.sitting < 0.005
@@ -229,11 +229,63 @@ def test_steps_alone_need_no_factor() -> None:
 def test_a_sitting_is_no_connections() -> None:
     chance = np.random.default_rng(2)
     one = {f"case {n}": chance.normal(3e6, 1e5, 2_000) for n in range(8)}
-    slow = speed.sitting(parts(one, [1.0, 1.1]))
+    none_of_calls = dict.fromkeys(one, 0.0)
+    slow, _ = sittings.sittings(parts(one, [1.0, 1.1]), {}, none_of_calls)
     # Of two values that differ by a tenth.
     assert slow == pytest.approx(np.log(1.1) / np.sqrt(2), rel=0.1)
-    assert speed.sitting(parts(one, [1.0, 1.0])) < 0.003
-    assert speed.sitting(parts(one, [1.0])) == 0.0
+    same, _ = sittings.sittings(parts(one, [1.0, 1.0]), {}, none_of_calls)
+    assert same < 0.005
+    assert sittings.sittings(parts(one, [1.0]), {}, none_of_calls) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("computing", "system"), [(0.1, 0.35), (0.12, 0.12), (0.2, 0.05), (0, 0.3)]
+)
+def test_sittings_of_computing_and_of_calls_are_found_apart(
+    computing: float, system: float
+) -> None:
+    """From as many parts and connections as a calibration has, of cases with a tenth to six tenths
+    of system calls; means over repetitions, since so few parts scatter."""
+    chance = np.random.default_rng(8)
+    shares = {f"case {n}": share for n, share in enumerate((0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6))}
+    found = []
+    for _ in range(40):
+        wholes, calls = {}, {}
+        for case, share in shares.items():
+            # The calls of another part than those of the whole: they are no more than alike.
+            parts = [np.exp(chance.normal(0.0, (computing, system, system))) for _ in range(10)]
+            noise = [np.exp(chance.normal(0.0, 0.1, (2, 40))) for _ in parts]
+            wholes[case] = [
+                2e6 * ((1 - share) * slow + share * of_calls) * own
+                for (slow, of_calls, _), (own, _) in zip(parts, noise, strict=True)
+            ]
+            calls[case] = [
+                1e5 * of * own for (_, _, of), (_, own) in zip(parts, noise, strict=True)
+            ]
+        found.append(sittings.sittings(wholes, calls, shares))
+    middle = np.mean(found, axis=0)
+    assert middle == pytest.approx([computing, system], rel=0.06, abs=0.012)
+    # One factor for all would be that of neither.
+    assert np.std(found, axis=0) == pytest.approx([0.0, 0.0], abs=0.04)
+
+
+def test_the_share_of_system_calls_is_what_their_costs_make_up() -> None:
+    base = draft()
+    steady = [Entry(one.operation, one.when, Law.constant(one.warm.median_ns)) for one in truth()]
+
+    def simulate(entries: Sequence[Entry], law: Speed) -> Mapping[str, Floats]:
+        made = replace(base, entries=tuple(entries), speed=law)
+        return made.draw(STUDY.format(seed=7, trials=50), WHOLE)
+
+    measured = parts(simulate(steady, Speed((1.0,))), [1.0, 1.0])
+    (share,) = speed.fit(steady, measured, {}, simulate).system.values()
+    free = [entry.scaled(0.0) if entry.is_system else entry for entry in steady]
+    ((whole,), (rest,)) = (
+        [float(np.median(of)) for of in simulate(some, Speed((1.0,))).values()]
+        for some in (steady, free)
+    )
+    assert 0.05 < share < 0.95
+    assert share == pytest.approx(1.0 - rest / whole, abs=0.03)
 
 
 laws = st.lists(st.floats(1e3, 1e7), min_size=2, max_size=21).map(
@@ -261,12 +313,16 @@ def test_a_factor_of_nearly_one_leaves_a_law_as_it_is() -> None:
 
 
 def test_profile_with_speed_reads_back() -> None:
-    made = replace(draft(), entries=tuple(truth()), speed=Speed((0.9, 1.0, 1.4), 0.02, "a test"))
+    made = replace(
+        draft(), entries=tuple(truth()), speed=Speed((0.9, 1.0, 1.4), 0.02, 0.3, "a test")
+    )
     text = made.profile("run-1", "a test").toml()
     assert text.index("[speed]") < text.index("[[operation]]")
     figures = made.study(STUDY.format(seed=1, trials=10)).inputs(0)
     (one,) = [figure for figure in figures if figure["name"] == "this-host speed.connection"]
     assert one["value"] == "median 1.000, nine in ten from 0.910 to 1.360"
+    (one,) = [figure for figure in figures if figure["name"] == "this-host speed.sitting_system"]
+    assert one["value"] == "0.3000"
 
 
 def _mean(quantiles: Sequence[float]) -> float:

@@ -18,6 +18,7 @@ from warifu.calibrate.loopback import Loopback
 from warifu.calibrate.part import Draft, Floats, Found, Item, Plan, Target, fit_rows
 from warifu.calibrate.profile import Entry, Law, Speed
 from warifu.calibrate.rest import Rest, all_rested
+from warifu.calibrate.sittings import Parts
 from warifu.calibrate.system import Costs
 from warifu.calibrate.variants import Variant
 from warifu.case import Case, HttpsStack
@@ -219,13 +220,16 @@ class _Timed:
             "connections": common.connections,
             "spread": common.spread.named(),
             "spread after a wait": after_wait.named(),
+            "share of system calls": {case: round(of, 3) for case, of in common.system.items()},
         }
         return Found(made, rows, details)
 
     def _common(self, draft: Draft, own: Set[str]) -> speed.Fit:
         """What the computing of a connection has in common, from connections without delay, in
-        which there is nothing but computing."""
-        return speed.fit(draft.entries, self._parts_at(0, own), self._drawn_at(draft, "0 ms"))
+        which there is nothing but computing, and from their TCP handshakes, in which there is
+        nothing but system calls."""
+        whole, calls = self._parts_at(0, own), self._parts_at(0, own, "tcp.connect")
+        return speed.fit(draft.entries, whole, calls, self._drawn_at(draft, "0 ms"))
 
     def _waited(self, draft: Draft, found: Speed, own: Set[str]) -> tuple[Speed, speed.Spread]:
         """The same with what it has in common after a wait."""
@@ -234,10 +238,10 @@ class _Timed:
             draft.entries, found, self._parts_at(_DELAY_NS, own), _DELAY_NS, drawn
         )
 
-    def _parts_at(self, rtt_ns: int, own: Set[str]) -> speed.Parts:
-        """Whole connections over a delay, by case and part."""
+    def _parts_at(self, rtt_ns: int, own: Set[str], metric: str = _WHOLE) -> Parts:
+        """Times of connections over a delay, by case and part."""
         cases = {cell.case_id for cell in self.runs.cells if cell.rtt_ns == rtt_ns} & own
-        return {case: self.runs.parts_ns[case, _WHOLE] for case in sorted(cases)}
+        return {case: self.runs.parts_ns[case, metric] for case in sorted(cases)}
 
     def _drawn_at(self, draft: Draft, rtt: str) -> speed.Simulate:
         """Whole connections over a delay, simulated."""

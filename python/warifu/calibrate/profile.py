@@ -122,6 +122,11 @@ class Entry:
     rested: Law | None = None
     """In a connection that begins after a rest, warm or cold."""
 
+    @property
+    def is_system(self) -> bool:
+        """Whether it is what the operating system takes."""
+        return self.operation.split(".")[1:2] == ["system"]
+
     def scaled(self, factor: float) -> Entry:
         """All of it times `factor`."""
         laws = (None if law is None else law.scaled(factor) for law in (self.cold, self.rested))
@@ -160,6 +165,8 @@ class Speed:
     """Evenly spaced quantiles of the factor, from 0 to 1, not falling."""
     sitting: float = 0.0
     """Standard deviation of the logarithm of a whole part's."""
+    sitting_system: float | None = None
+    """The same of system calls; as what computes if None."""
     source: str = ""
     waited: tuple[float, ...] | None = None
     """The quantiles of what is computed after a wait, as `connection`; the same if None."""
@@ -173,6 +180,8 @@ class Speed:
             if law is not None
         ]
         lines.append(f"sitting = {self.sitting:.4f}")
+        if self.sitting_system is not None:
+            lines.append(f"sitting_system = {self.sitting_system:.4f}")
         if self.source:
             lines += [f"source = {json.dumps(self.source)}", 'kind = "simulated"']
         return "\n".join(lines) + "\n"

@@ -9,8 +9,8 @@ that the simulator's connections spread as those that were measured, and the ste
 it (`crates/core/model/src/profile/speed.rs` says what the simulator makes of them).
 
 The connections are those of the calibration's own runs without network delay, each divided by the
-median of the part that it was measured in: what a whole part is slower than another is a factor of
-its own, which a trial draws as well (`sitting`).
+median of the part that it was measured in: what a whole part is slower than another are factors of
+their own, which a trial draws as well (`sittings.py`).
 
 After a wait connections spread further than warm ones: what they have in common is then found once
 more, from the runs over a delay (`waited`).
@@ -23,13 +23,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression, least_squares
 from scipy.stats import norm
 
 from warifu.calibrate.profile import Entry, Law, Speed
-
-Floats = NDArray[np.float64]
+from warifu.calibrate.sittings import Floats, Parts, sittings
 
 ROUNDS = 3
 """How often the factor is found and taken out of the steps' laws, each by the other."""
@@ -54,11 +52,30 @@ November, 22:08); what is beyond is an accident, which a factor of all steps is 
 
 SOURCE = "spread of whole loopback connections that are not judged, beyond that of their steps"
 
-Parts = Mapping[str, Sequence[Floats]]
-"""Whole connections' times, ns, by case and part."""
-
 Simulate = Callable[[Sequence[Entry], Speed], Mapping[str, Floats]]
 """Whole connections of each case, ns, with these costs and this speed; many of each."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a search for a factor found."""
+
+    point: tuple[float, ...]
+    """The parameters of `_factor`."""
+    evaluations: int
+    ended: str
+    """Why it ended."""
+
+    def named(self) -> dict[str, object]:
+        """For a record."""
+        names = ("spread", "skewness", "elongation", "share of slow connections", "their excess")
+        found = {name: round(value, 5) for name, value in zip(names, self.point, strict=True)}
+        return {**found, "evaluations": self.evaluations, "ended": self.ended}
+
+    @property
+    def factor(self) -> Floats:
+        """Its quantiles."""
+        return _factor(np.array(self.point))
 
 
 @dataclass(frozen=True)
@@ -68,11 +85,13 @@ class Spread:
     measured: tuple[float, ...]
     drawn: tuple[float, ...]
     """The same of simulated connections, with what was found."""
+    search: Search
 
-    def named(self) -> dict[str, list[float]]:
+    def named(self) -> dict[str, object]:
         """For a record: where they differ, the factor does not tell how connections spread."""
         shown = {"level": LEVELS, "measured": self.measured, "drawn": self.drawn}
-        return {name: [round(value, 4) for value in values] for name, values in shown.items()}
+        quantiles = {name: [round(value, 4) for value in values] for name, values in shown.items()}
+        return {**quantiles, "search": self.search.named()}
 
 
 @dataclass(frozen=True)
@@ -85,14 +104,17 @@ class Fit:
     connections: int
     """From how many connections."""
     spread: Spread
+    system: Mapping[str, float]
+    """The share of system calls in a connection, by case."""
 
 
-def fit(entries: Sequence[Entry], measured: Parts, simulate: Simulate) -> Fit:
+def fit(entries: Sequence[Entry], measured: Parts, calls: Parts, simulate: Simulate) -> Fit:
     """Takes apart what connections have in common and what their steps have each for itself.
 
-    `entries` are costs whose laws hold both. Costs become those of the median connection, whose
-    factor is 1: each one's mean, times that of the factor, stays what it was, and then all are
-    scaled alike, so that the median connection takes what was measured.
+    `measured` are whole connections, and `calls` times of theirs in which there is nothing but
+    system calls. `entries` are costs whose laws hold both. Costs become those of the median
+    connection, whose factor is 1: each one's mean, times that of the factor, stays what it was, and
+    then all are scaled alike, so that the median connection takes what was measured.
     """
     whole = np.concatenate([_relative(part) for some in measured.values() for part in some])
     point: Floats = np.array(START)
@@ -104,18 +126,33 @@ def fit(entries: Sequence[Entry], measured: Parts, simulate: Simulate) -> Fit:
             speed = Speed(tuple(factor.tolist()))
             return _drawn(simulate(costs, speed), measured)  # noqa: B023 - called in this round
 
-        point = _search(point, whole, draw)
-        factor = _factor(point)
+        search = _search(point, whole, draw)
+        point, factor = np.array(search.point), search.factor
         # Each from what was measured, so that nothing is taken out twice.
         own = tuple(without(entry, factor) for entry in entries)
     own_speed = Speed(tuple(factor.tolist()))
-    spread = _spread(whole, _drawn(simulate(own, own_speed), measured))
-    speed = replace(own_speed, sitting=sitting(measured), source=SOURCE)
+    alone = simulate(own, own_speed)
+    spread = _spread(whole, _drawn(alone, measured), search)
+    system = _system(own, own_speed, alone, simulate)
+    computing, of_calls = sittings(measured, calls, system)
+    speed = replace(own_speed, sitting=computing, sitting_system=of_calls, source=SOURCE)
     found = simulate(own, speed)
     ratios = [_median(parts) / float(np.median(found[case])) for case, parts in measured.items()]
     middle = float(np.median(ratios))
     own = tuple(entry.scaled(middle) for entry in own)
-    return Fit(speed, own, whole.size, spread)
+    return Fit(speed, own, whole.size, spread, system)
+
+
+def _system(
+    entries: Sequence[Entry], speed: Speed, drawn: Mapping[str, Floats], simulate: Simulate
+) -> dict[str, float]:
+    """The share of system calls in the median connection of each case: by how much more it takes
+    when they do."""
+    more = 0.25
+    slower = [entry.scaled(1.0 + more) if entry.is_system else entry for entry in entries]
+    found = {case: float(np.median(values)) for case, values in simulate(slower, speed).items()}
+    shares = {case: (found[case] / float(np.median(of)) - 1.0) / more for case, of in drawn.items()}
+    return {case: min(1.0, max(0.0, share)) for case, share in shares.items()}
 
 
 def fit_waited(
@@ -137,17 +174,18 @@ def fit_waited(
 
     def draw(factor: Floats) -> Floats:
         # What a part is slower than another is in no connection's distance from its part's median.
-        law = replace(speed, waited=tuple(factor.tolist()), sitting=0.0)
+        law = replace(speed, waited=tuple(factor.tolist()), sitting=0.0, sitting_system=None)
         drawn = simulate(entries, law)
         return np.concatenate([relative(case, drawn[case]) for case in measured])
 
     some = [relative(case, part) for case, parts in measured.items() for part in parts]
     whole = np.concatenate(some)
-    factor = _factor(_search(np.array(START), whole, draw))
-    return replace(speed, waited=tuple(factor.tolist())), _spread(whole, draw(factor))
+    search = _search(np.array(START), whole, draw)
+    factor = search.factor
+    return replace(speed, waited=tuple(factor.tolist())), _spread(whole, draw(factor), search)
 
 
-def _search(start: Floats, whole: Floats, draw: Callable[[Floats], Floats]) -> Floats:
+def _search(start: Floats, whole: Floats, draw: Callable[[Floats], Floats]) -> Search:
     """The parameters of the factor with which drawn connections spread as those that were
     measured."""
     levels = np.array(LEVELS)
@@ -164,12 +202,12 @@ def _search(start: Floats, whole: Floats, draw: Callable[[Floats], Floats]) -> F
         bounds=(LOWEST, HIGHEST), x_scale=_SCALE, diff_step=0.05,
         loss="soft_l1", max_nfev=12, xtol=1e-3, ftol=1e-3,
     )  # fmt: skip
-    return np.asarray(found.x, dtype=np.float64)
+    return Search(tuple(found.x.tolist()), int(found.nfev), str(found.message))
 
 
-def _spread(whole: Floats, drawn: Floats) -> Spread:
+def _spread(whole: Floats, drawn: Floats, search: Search) -> Spread:
     measured, found = (np.quantile(values, LEVELS) for values in (whole, drawn))
-    return Spread(tuple(measured.tolist()), tuple(found.tolist()))
+    return Spread(tuple(measured.tolist()), tuple(found.tolist()), search)
 
 
 def _factor(point: Floats) -> Floats:
@@ -249,25 +287,6 @@ def unmixed(law: Law, factor: Floats) -> Law:
 
 _GRID = 100
 _UNMIXING = 12
-
-
-def sitting(measured: Parts) -> float:
-    """The standard deviation of the logarithm of a part's median, beyond what chance gives the
-    medians of so many connections."""
-    between, chance = [], []
-    for parts in measured.values():
-        if len(parts) < 2:
-            continue
-        medians: Floats = np.array([float(np.median(part)) for part in parts])
-        logs = np.log(medians)
-        between.append(float(np.var(logs, ddof=1)))
-        for part in parts:
-            low, middle, high = np.quantile(part, (0.25, 0.5, 0.75))
-            # The standard error of a median, from the quartiles as for a normal law.
-            chance.append(float((1.2533 * (high - low) / 1.349 / middle) ** 2 / part.size))
-    if not between:
-        return 0.0
-    return math.sqrt(max(0.0, float(np.mean(between)) - float(np.mean(chance))))
 
 
 def _relative(values: Floats) -> Floats:

@@ -165,7 +165,7 @@ impl Player {
                     continue;
                 }
             };
-            account.spend(piece.stage, self.speeds.of(role, cold, ns));
+            account.spend(piece.stage, self.speeds.of(role, piece.stage, cold, ns));
         }
     }
 

@@ -34,6 +34,8 @@ pub(crate) enum Purpose {
     Speed = 12,
     /// How slow or quick each machine is in a trial.
     Sitting = 13,
+    /// How slow or quick each machine's system calls are in a trial.
+    SittingOfSystem = 14,
 }
 
 /// A stream of random numbers: SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number

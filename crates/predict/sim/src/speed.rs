@@ -4,8 +4,10 @@
 //!
 //! What a machine takes differs from one minute to the next by more than from one connection to the
 //! next. A trial is a connection at some time or other, so that it draws the minute's factor, too.
+//! System calls and wake-ups may have one of their own: how they are placed on processors does not
+//! make what computes any slower.
 
-use warifu_model::{Costs, Role};
+use warifu_model::{Costs, Role, Stage};
 
 use crate::random::{Purpose, Stream};
 
@@ -16,14 +18,24 @@ pub(crate) struct SpeedLaws {
     /// Of one connection, warm and cold.
     connection: [Option<[Box<[f64]>; 2]>; 2],
     /// Of all connections of a trial.
-    sitting: [Option<Box<[f64]>>; 2],
+    sitting: [Sitting; 2],
     /// Whether both ends are one machine, which is as slow or quick for both.
     one_machine: bool,
 }
 
-/// What the computing of each role takes in the place of 1, with warm caches and with cold ones.
+/// The laws of a sitting's factors.
+#[derive(Clone, Debug, Default)]
+struct Sitting {
+    /// Of what computes, and of system calls where these have none of their own.
+    all: Option<Box<[f64]>>,
+    /// Of system calls.
+    system: Option<Box<[f64]>>,
+}
+
+/// What each role takes in the place of 1: what computes and system calls, each with warm caches
+/// and with cold ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Speeds([[f64; 2]; 2]);
+pub(crate) struct Speeds([[[f64; 2]; 2]; 2]);
 
 /// Steps between the quantiles of a sitting's factor.
 const STEPS: u32 = 64;
@@ -40,14 +52,21 @@ impl SpeedLaws {
                     [of.connection.clone(), waited.clone()]
                 })
             }),
-            sitting: speeds.map(|speed| speed.and_then(|of| of.sitting).and_then(deviation)),
+            sitting: speeds.map(|speed| Sitting {
+                all: speed.and_then(|of| of.sitting).and_then(deviation),
+                system: speed.and_then(|of| of.sitting_system).map(log_normal),
+            }),
             one_machine: ends[0].device().name == ends[1].device().name,
         }
     }
 
     /// Whether one role's computing takes more or less than its costs.
     pub(crate) fn vary(&self) -> bool {
-        self.connection.iter().any(Option::is_some) || self.sitting.iter().any(Option::is_some)
+        self.connection.iter().any(Option::is_some) || self.have_sittings()
+    }
+
+    fn have_sittings(&self) -> bool {
+        self.sitting.iter().any(|of| of.all.is_some() || of.system.is_some())
     }
 
     /// Those of one connection of a trial: of which instance, and which of its episodes.
@@ -61,15 +80,24 @@ impl SpeedLaws {
         // Both are drawn in any case: what one end states changes nothing of the other's luck.
         let mut factors = self.connection.each_ref().map(|law| {
             let place = stream.uniform();
-            law.as_ref().map_or([1.0; 2], |laws| laws.each_ref().map(|law| at(law, place)))
+            let of =
+                law.as_ref().map_or([1.0; 2], |laws| laws.each_ref().map(|law| at(law, place)));
+            [of; 2]
         });
-        if self.sitting.iter().any(Option::is_some) {
-            let server = Stream::new(seed, Purpose::Sitting).uniform();
-            let device = || Stream::numbered(seed, Purpose::Sitting, instance.into()).uniform();
-            let places = [if self.one_machine { server } else { device() }, server];
-            for ((factors, law), place) in factors.iter_mut().zip(&self.sitting).zip(places) {
-                let sitting = law.as_deref().map_or(1.0, |quantiles| at(quantiles, place));
-                factors.iter_mut().for_each(|factor| *factor *= sitting);
+        if self.have_sittings() {
+            let places = |purpose| {
+                let server = Stream::new(seed, purpose).uniform();
+                let device = || Stream::numbered(seed, purpose, instance.into()).uniform();
+                [if self.one_machine { server } else { device() }, server]
+            };
+            let own = |law: &Option<Box<[f64]>>, place| law.as_deref().map(|law| at(law, place));
+            let [all, system] = [Purpose::Sitting, Purpose::SittingOfSystem].map(places);
+            for (role, of) in self.sitting.iter().enumerate() {
+                let computing = own(&of.all, all[role]).unwrap_or(1.0);
+                let calls = own(&of.system, system[role]).unwrap_or(computing);
+                for (factors, sitting) in factors[role].iter_mut().zip([computing, calls]) {
+                    factors.iter_mut().for_each(|factor| *factor *= sitting);
+                }
             }
         }
         Speeds(factors)
@@ -101,15 +129,16 @@ fn log_normal(deviation: f64) -> Box<[f64]> {
 
 impl Default for Speeds {
     fn default() -> Self {
-        Speeds([[1.0; 2]; 2])
+        Speeds([[[1.0; 2]; 2]; 2])
     }
 }
 
 impl Speeds {
-    /// What computing takes that costs so much, ns, with warm caches or with cold ones.
+    /// What a role takes for a cost of a stage, ns, with warm caches or with cold ones.
     #[inline]
-    pub(crate) fn of(self, role: Role, cold: bool, ns: u64) -> u64 {
-        let factor = self.0[role as usize][usize::from(cold)];
+    pub(crate) fn of(self, role: Role, stage: Stage, cold: bool, ns: u64) -> u64 {
+        let system = matches!(stage, Stage::ClientSystem | Stage::ServerSystem);
+        let factor = self.0[role as usize][usize::from(system)][usize::from(cold)];
         // Exactly the cost where there is no factor. A signed integer converts in one instruction,
         // and what is not negative rounds without a call.
         if factor == 1.0 { ns } else { (ns as i64 as f64 * factor + 0.5) as i64 as u64 }
@@ -139,7 +168,8 @@ mod tests {
     }
 
     fn sittings(deviations: [f64; 2], one_machine: bool) -> SpeedLaws {
-        let sitting = deviations.map(|of| (of > 0.0).then(|| log_normal(of)));
+        let sitting =
+            deviations.map(|of| Sitting { all: (of > 0.0).then(|| log_normal(of)), system: None });
         SpeedLaws { connection: [None, None], sitting, one_machine }
     }
 
@@ -148,7 +178,7 @@ mod tests {
         let speeds = laws(None, None).draw(7, 0, 3);
         assert_eq!(speeds, Speeds::default());
         for ns in [0, 1, 123_456_789, u64::MAX] {
-            assert_eq!(speeds.of(Role::Client, ns % 2 == 0, ns), ns);
+            assert_eq!(speeds.of(Role::Client, Stage::ClientCompute, ns % 2 == 0, ns), ns);
         }
     }
 
@@ -156,7 +186,7 @@ mod tests {
     fn factors_follow_their_law_and_roles_are_independent() {
         let laws = laws(Some(&[0.5, 1.0, 3.0]), Some(&[1.0, 2.0]));
         let n = 100_000;
-        let warm = |Speeds([[client, _], [server, _]])| [client, server];
+        let warm = |Speeds([[[client, _], _], [[server, _], _]])| [client, server];
         let drawn: Vec<[f64; 2]> = (0..n).map(|trial| warm(laws.draw(trial, 0, 0))).collect();
         let mean = |of: usize| drawn.iter().map(|pair| pair[of]).sum::<f64>() / n as f64;
         // The areas under the quantiles; standard errors are below 0.003.
@@ -174,10 +204,11 @@ mod tests {
         let laws = SpeedLaws { connection, ..SpeedLaws::default() };
         for seed in 0..100 {
             let speeds = laws.draw(seed, 0, 0);
-            let Speeds([[warm, cold], server]) = speeds;
+            let Speeds([[[warm, cold], system], server]) = speeds;
             assert!((cold - 1.0 - 4.0 * (warm - 1.0)).abs() < 1e-9);
-            assert_eq!(server, [1.0; 2]);
-            let took = |cold| speeds.of(Role::Client, cold, 1_000_000) as f64 / 1e6;
+            assert_eq!((system, server), ([warm, cold], [[1.0; 2]; 2]));
+            let of = |cold| speeds.of(Role::Client, Stage::ClientCompute, cold, 1_000_000);
+            let took = |cold| of(cold) as f64 / 1e6;
             assert!((took(false) - warm).abs() < 1e-6 && (took(true) - cold).abs() < 1e-6);
         }
     }
@@ -188,7 +219,7 @@ mod tests {
         let n = 50_000;
         let logs = |of: usize| {
             let mut logs: Vec<f64> =
-                (0..n).map(|seed| laws.draw(seed, 0, 0).0[of][0].ln()).collect();
+                (0..n).map(|seed| laws.draw(seed, 0, 0).0[of][0][0].ln()).collect();
             logs.sort_by(f64::total_cmp);
             let mean = logs.iter().sum::<f64>() / n as f64;
             let square = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / n as f64;
@@ -201,6 +232,38 @@ mod tests {
             assert!((spread / (0.987 * deviation) - 1.0).abs() < 0.02, "{spread}");
             assert!((late / (1.635 * deviation) - 1.0).abs() < 0.03, "{late}");
         }
+    }
+
+    #[test]
+    fn system_calls_may_have_a_sitting_of_their_own() {
+        let law = |of| Some(log_normal(of));
+        let own = Sitting { all: law(0.1), system: law(0.3) };
+        let system = Sitting { all: None, system: law(0.2) };
+        let laws = SpeedLaws { sitting: [own, system], ..SpeedLaws::default() };
+        let n = 20_000;
+        let trials: Vec<_> = (0..n).map(|seed| laws.draw(seed, 0, 0)).collect();
+        let logs = |role, stage| {
+            trials
+                .iter()
+                .map(move |of| (of.of(role, stage, false, 1_000_000_000) as f64 / 1e9).ln())
+        };
+        let spread =
+            |role, stage| (logs(role, stage).map(|log| log * log).sum::<f64>() / n as f64).sqrt();
+        let computing = (Role::Client, Stage::ClientCompute);
+        let calls = (Role::Client, Stage::ClientSystem);
+        for ((role, stage), deviation) in [
+            (computing, 0.1),
+            ((Role::Client, Stage::KeyStore), 0.1),
+            (calls, 0.3),
+            ((Role::Server, Stage::ServerSystem), 0.2),
+        ] {
+            let found = spread(role, stage) / (0.987 * deviation);
+            assert!((found - 1.0).abs() < 0.03, "{stage:?} {found}");
+        }
+        assert_eq!(spread(Role::Server, Stage::ServerCompute), 0.0);
+        let [computing, calls] = [computing, calls].map(|(role, stage)| logs(role, stage));
+        let common = computing.zip(calls).map(|(a, b)| a * b).sum::<f64>() / n as f64;
+        assert!((common / (0.1 * 0.3)).abs() < 0.03, "{common}");
     }
 
     #[test]
@@ -228,8 +291,8 @@ mod tests {
             let alone = laws(None, Some(&law)).draw(seed, instance, episode);
             let both = laws(Some(&[1.0, 5.0]), Some(&law)).draw(seed, instance, episode);
             prop_assert_eq!(alone.0[1], both.0[1]);
-            prop_assert_eq!(alone.0[0], [1.0; 2]);
-            prop_assert!((0.9..=1.4).contains(&alone.0[1][0]));
+            prop_assert_eq!(alone.0[0], [[1.0; 2]; 2]);
+            prop_assert!((0.9..=1.4).contains(&alone.0[1][0][0]));
         }
     }
 }

@@ -31,14 +31,14 @@ impl Turn<'_> {
                 match *op {
                     Op::Constant { stages: [compute, system], warm, cold } => {
                         let times = if state.cold { cold } else { warm };
-                        state.spend(compute, speeds.of(state.role, state.cold, times[0]));
-                        state.spend(system, speeds.of(state.role, state.cold, times[1]));
+                        state.spend(compute, speeds.of(state.role, compute, state.cold, times[0]));
+                        state.spend(system, speeds.of(state.role, system, state.cold, times[1]));
                     }
                     Op::Draw { cost, stage, role } => {
                         let pair = &model.programs.costs[cost as usize];
                         let World { streams, places, .. } = &mut *self.world;
                         let ns = pair.draw(state.cold, &mut streams[role as usize], places);
-                        state.spend(stage, speeds.of(role, state.cold, ns));
+                        state.spend(stage, speeds.of(role, stage, state.cold, ns));
                     }
                     Op::Receive { message, channel, end } => {
                         let carrier = &mut channels[channel as usize].carrier;
@@ -151,8 +151,9 @@ impl Turn<'_> {
         let pair = &programs.costs[programs.wake[role] as usize];
         let World { streams, places, .. } = &mut *self.world;
         let ns = pair.draw(state.cold, &mut streams[role], places);
-        let ns = self.instance.speeds.of(state.role, state.cold, ns);
-        state.spend(PROCESSING[role][1], ns);
+        let stage = PROCESSING[role][1];
+        let ns = self.instance.speeds.of(state.role, stage, state.cold, ns);
+        state.spend(stage, ns);
         if let Some(tape) = self.world.recorder() {
             tape.woke(party, state.role, state.cold, programs.wake[role]);
         }
@@ -169,7 +170,7 @@ impl Turn<'_> {
         let World { streams, places, .. } = &mut *self.world;
         // A law of one value draws nothing.
         let ns = pair.draw(state.cold, &mut streams[state.role as usize], places);
-        let ns = self.instance.speeds.of(state.role, state.cold, ns);
+        let ns = self.instance.speeds.of(state.role, step.stage, state.cold, ns);
         state.spend(step.stage, ns);
         self.note(party, Doing::Operation(step.operation), ns);
     }

@@ -32,6 +32,10 @@ pub struct Speed {
     /// measurement, some minutes) has in common, whose median is 1. A trial is of some sitting or
     /// other, and draws it.
     pub sitting: Option<f64>,
+    /// The same of system calls and wake-ups (the stages `client_system` and `server_system`),
+    /// which have a factor of their own, independent of that of what computes; where there is
+    /// none, `sitting` holds for them as well.
+    pub sitting_system: Option<f64>,
     pub(super) provenance: Provenance,
 }
 
@@ -45,14 +49,16 @@ impl Speed {
         }
         let connection = section.read("connection", factors);
         let waited = section.read("waited", factors);
-        let sitting = section.read("sitting", |value| match number(value) {
+        let deviation = |value: &Value| match number(value) {
             Some(share) if (0.0..1.0).contains(&share) => Ok(share),
             _ => Err("expected a share from 0 to below 1".to_owned()),
-        });
+        };
+        let sitting = section.read("sitting", deviation);
+        let sitting_system = section.read("sitting_system", deviation);
         let provenance = Provenance::read(&section, around);
         section.get("note");
         section.refuse_unknown();
-        Some(Speed { connection: connection?, waited, sitting, provenance })
+        Some(Speed { connection: connection?, waited, sitting, sitting_system, provenance })
     }
 
     /// The factor of warm computing that a fraction `p` of all connections do not exceed.
@@ -69,13 +75,15 @@ impl Speed {
         };
         let figure =
             |key: &str, shown| self.provenance.input(FigureOf::Device, (device, key), shown, "1");
-        let sitting = self.sitting.map(|share| {
-            let text = format!("{share:.4}");
-            figure("speed.sitting", Shown { text, number: Some(share), last_digit: None })
+        let sittings =
+            [("speed.sitting", self.sitting), ("speed.sitting_system", self.sitting_system)];
+        let sittings = sittings.into_iter().filter_map(|(key, share)| {
+            let text = format!("{:.4}", share?);
+            Some(figure(key, Shown { text, number: share, last_digit: None }))
         });
         let waited = self.waited.as_ref().map(|of| figure("speed.waited", shown(of)));
         let connection = figure("speed.connection", shown(&self.connection));
-        std::iter::once(connection).chain(waited).chain(sitting).collect()
+        std::iter::once(connection).chain(waited).chain(sittings).collect()
     }
 }
 
@@ -138,7 +146,15 @@ mod tests {
         assert_eq!(connection.value.text, "median 1.000, nine in ten from 0.910 to 1.450");
         assert_eq!((sitting.name(), sitting.value.number), ("d speed.sitting".into(), Some(0.04)));
         assert_eq!(sitting.source, "a bench");
-        assert_eq!(speed.waited, None);
+        assert_eq!((speed.waited.as_ref(), speed.sitting_system), (None, None));
+        let speed = parse("[speed]\nconnection = [1]\nsitting = 0.04\nsitting_system = 0.2\n");
+        let speed = speed.unwrap().unwrap();
+        assert_eq!((speed.sitting, speed.sitting_system), (Some(0.04), Some(0.2)));
+        let [_, _, system] = speed.inputs("d").try_into().unwrap();
+        assert_eq!(
+            (system.name(), system.value.text),
+            ("d speed.sitting_system".into(), "0.2000".into())
+        );
         let speed = parse("[speed]\nconnection = [1]\nwaited = [0.8, 1, 2]\n").unwrap().unwrap();
         let [_, waited] = speed.inputs("d").try_into().unwrap();
         assert_eq!(waited.name(), "d speed.waited");
@@ -157,6 +173,10 @@ mod tests {
             ("connection = [1, \"2\"]", "\"2\" is no factor"),
             ("connection = [1]\nwaited = [2, 1]", "1 stands after 2: expected ascending order"),
             ("connection = [1]\nsitting = 1.5", "d.toml: speed.sitting is 1.5: expected a share"),
+            (
+                "connection = [1]\nsitting_system = -1",
+                "speed.sitting_system is -1: expected a share",
+            ),
             ("connection = [1]\nsiting = 0.1", "speed.siting is unknown; did you mean sitting?"),
         ] {
             let message = parse(&format!("[speed]\n{text}\n")).unwrap_err();
