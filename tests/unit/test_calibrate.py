@@ -470,3 +470,15 @@ def test_programs_of_a_development_build_are_refused(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("name", build.TIMED)
 def test_timed_programs_say_their_build_as_the_core_does(name: str) -> None:
     assert tools.build(name) == _core.BUILD_PROFILE
+
+
+@pytest.mark.parametrize("tls", ["1.2", "1.3"])
+def test_calibration_for_one_version_times_what_its_own_runs_need(tls: str) -> None:
+    """Its own runs are of both versions, whatever the study."""
+    text = ANY_STUDY.format(tls=tls, sessions=json.dumps(["full"]))
+    views = parse(text, profile_of(variants.everything())).cases
+    timed = https.HttpsPart().needed([Case.from_json(view.json) for view in views])
+    own = https.HttpsPart().needed([])
+    assert own and https.HttpsPart().missing(timed, own) == []
+    conditions = [variants.condition("ApplicationData", variants.Variant.of_json(of)) for of in own]
+    assert {when["tls"] for when in conditions if when is not None} == {"1.2", "1.3"}

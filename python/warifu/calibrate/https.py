@@ -128,6 +128,8 @@ class HttpsPart:
         ]
         ticket = next(iter(variants.RESUMPTIONS["1.2"]))
         own.append(Variant(tls="1.2", session=ticket, certificate=TICKET_CERTIFICATE))
+        # The part's own runs are of both versions: what application data costs is known by these.
+        own += [Variant(tls=tls, aead=Variant(tls=tls).first_aead) for tls in variants.RESUMPTIONS]
         layers = [case.stack.tls for case in cases if isinstance(case.stack, HttpsStack)]
         return [one.json() for one in sorted({*own, *variants.needed(layers)})]
 
