@@ -265,7 +265,7 @@ def test_sittings_of_computing_and_of_calls_are_found_apart(
         found.append(sittings.sittings(wholes, calls, shares))
     middle = np.mean(found, axis=0)
     assert middle == pytest.approx([computing, system], rel=0.06, abs=0.012)
-    # One factor for all would be that of neither.
+    # What a single calibration's may be off by.
     assert np.std(found, axis=0) == pytest.approx([0.0, 0.0], abs=0.04)
 
 
@@ -279,7 +279,7 @@ def test_the_share_of_system_calls_is_what_their_costs_make_up() -> None:
 
     measured = parts(simulate(steady, Speed((1.0,))), [1.0, 1.0])
     (share,) = speed.fit(steady, measured, {}, simulate).system.values()
-    # Of so much less, not of none at all: other work would be what is waited for.
+    # By how much less it takes when they take less.
     free = [entry.scaled(0.9) if entry.is_system else entry for entry in steady]
     ((whole,), (rest,)) = (
         [float(np.median(of)) for of in simulate(some, Speed((1.0,))).values()]

@@ -2,9 +2,9 @@
 """What whole parts of a measurement differ by: how much slower or quicker a machine is for minutes.
 
 What computes and what the system's calls and wake-ups take differ from part to part, each for
-itself: a part's programs are begun anew and lie on processors as they come, which tells in the
-calls, while the machine's own pace tells in what computes. So each has a factor of its own, whose
-logarithm is normal, with median 1 (`crates/core/model/src/profile/speed.rs`).
+itself: parts of judged runs that were slow in TCP handshakes were not slow in what came after
+(studies/accuracy/README.md). Why was not examined. So each has a factor of its own, whose logarithm
+is normal, with median 1 (`crates/core/model/src/profile/speed.rs`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Parts = Mapping[str, Sequence[Floats]]
 """Times, ns, by case and part."""
 
 _MOST = 0.9
-"""Of a standard deviation; a profile's is below 1."""
+"""The largest standard deviation that is looked for: profiles take none of 1 or more."""
 
 
 class Sittings(NamedTuple):

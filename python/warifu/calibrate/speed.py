@@ -148,6 +148,7 @@ def _system(
 ) -> dict[str, float]:
     """The share of system calls in the median connection of each case: by how much more it takes
     when they do."""
+    # Near what calls differ by from part to part, and far above the noise of a simulated median.
     more = 0.25
     slower = [entry.scaled(1.0 + more) if entry.is_system else entry for entry in entries]
     found = {case: float(np.median(values)) for case, values in simulate(slower, speed).items()}

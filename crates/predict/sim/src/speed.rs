@@ -4,8 +4,8 @@
 //!
 //! What a machine takes differs from one minute to the next by more than from one connection to the
 //! next. A trial is a connection at some time or other, so that it draws the minute's factor, too.
-//! System calls and wake-ups may have one of their own: how they are placed on processors does not
-//! make what computes any slower.
+//! System calls and wake-ups may have one of their own: minutes that are slow for them are not
+//! those that are slow for what computes (studies/accuracy/README.md).
 
 use warifu_model::{Costs, Role, Stage};
 
