@@ -36,6 +36,8 @@ pub struct Simulator {
     remembers: bool,
     /// Trials that were told so.
     told: u64,
+    /// Packets of each direction that the last of them took.
+    told_packets: [u64; 2],
     sizes: Vec<u32>,
 }
 
@@ -68,6 +70,7 @@ impl Simulator {
             player: Player::default(),
             remembers: true,
             told: 0,
+            told_packets: [0; 2],
             sizes: Vec::new(),
         }
     }
@@ -89,7 +92,7 @@ impl Simulator {
         self.run_seeded(model, seed, lengths, outcome);
     }
 
-    /// Runs one trial of a model of [`CaseModel::to_enumerate`], whose ticks have that phase.
+    /// Runs one trial whose ticks have that phase.
     pub(crate) fn run_phase(
         &mut self,
         model: &CaseModel,
@@ -101,7 +104,8 @@ impl Simulator {
         let told = self.told;
         self.run_seeded(model, seed, lengths, outcome);
         if self.told > told {
-            let arrived = self.player.arrived;
+            // None of its packets was lost.
+            let arrived = self.told_packets;
             return Traffic { arrived, offered: arrived, met: true };
         }
         let now = self.world.now;
@@ -140,6 +144,7 @@ impl Simulator {
             outcome.connections.clear();
             outcome.connections.push(known);
             self.told += 1;
+            self.told_packets = self.player.arrived;
             return;
         }
         let key = lengths.filter(|_| model.repeats);
@@ -151,6 +156,7 @@ impl Simulator {
                 outcome.connections.clear();
                 outcome.connections.push(lossless.outcome);
                 self.told += 1;
+                self.told_packets = lossless.packets;
                 return;
             }
         }

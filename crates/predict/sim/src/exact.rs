@@ -10,8 +10,9 @@
 //! well.
 //!
 //! What is not lost is sampled: several trials for each pattern, with costs and lengths drawn as in
-//! the event tier, and the phases of the ticks spread evenly over the pattern of the timer wheel,
-//! since they move what a timer decides by up to 32 ms. Each is an atom whose weight is its
+//! the event tier, and the phases of the device's ticks spread evenly over the pattern of the timer
+//! wheel, since they move what a timer decides by up to 32 ms (those of a server with ticks of
+//! another length are at random). Each is an atom whose weight is its
 //! pattern's probability over its number of trials. Patterns are taken until those left have less
 //! than a given probability, the residual.
 
@@ -43,6 +44,10 @@ pub struct Accuracy {
 /// What may be left out at most for a case to be taken, over what is aimed at: an estimate is not
 /// held to the last digit.
 const RESIDUAL_SLACK: f64 = 2.0;
+
+/// Where a packet is rather lost than not, patterns with more losses are the more probable ones,
+/// and those are found last.
+const MOST_LOSS: f64 = 0.5;
 
 /// Patterns that are found at most, taken or not, some 150 MB of them.
 const MOST_FOUND: usize = 500_000;
@@ -133,6 +138,10 @@ impl Simulator {
         accuracy: Accuracy,
     ) -> Result<(), TooManyPatterns> {
         let Some((_, loss)) = model.to_enumerate() else { return Ok(()) };
+        let most = RESIDUAL_SLACK * accuracy.residual;
+        if loss.iter().any(|&loss| loss > MOST_LOSS) {
+            return Err(TooManyPatterns { residual: 1.0, most });
+        }
         let mut outcome = Outcome::default();
         let mut pilots: Vec<[u64; 2]> = (0..PILOTS)
             .map(|pilot| self.run_phase(model, (mix(pilot), mix(!pilot)), &mut outcome).offered)
@@ -143,7 +152,6 @@ impl Simulator {
             share * left_out(same[0], loss, accuracy.most_patterns)
         });
         let residual: f64 = of_all.sum();
-        let most = RESIDUAL_SLACK * accuracy.residual;
         if residual <= most { Ok(()) } else { Err(TooManyPatterns { residual, most }) }
     }
 

@@ -166,6 +166,39 @@ fn patterns_that_do_not_suffice_are_known_before() {
     }
 }
 
+/// A simulator that has run another model before estimates as a new one does: trials of constant
+/// costs that are known without being run say how many packets they took themselves.
+#[test]
+fn estimate_does_not_depend_on_what_ran_before() {
+    let accuracy = Accuracy { most_patterns: 50, ..Accuracy::default() };
+    let larger = "[pattern]\nkind = \"request\"\nresponse_body = \"64 kB\"\n";
+    let larger = model(common::CALIBRATED_DEVICE, &format!("{}{larger}", common::CALIBRATED));
+    for (device, settings) in
+        [("constant", common::REFERENCE), (common::CALIBRATED_DEVICE, common::CALIBRATED)]
+    {
+        let estimate = |simulator: &mut Simulator| {
+            simulator.few_patterns_suffice(&model(device, settings), accuracy).unwrap_err()
+        };
+        let expected = estimate(&mut Simulator::new());
+        let mut simulator = Simulator::new();
+        let mut outcome = Outcome::default();
+        (0..200).for_each(|seed| simulator.run(&larger, seed, &mut outcome));
+        assert_eq!(estimate(&mut simulator), expected, "{device}");
+        // As many packets as if every trial were run, but for those still on their way at its end.
+        let run = estimate(&mut Simulator::without_memory());
+        assert!((expected.residual / run.residual - 1.0).abs() < 0.05, "{expected:?} {run:?}");
+    }
+}
+
+#[test]
+fn more_losses_than_not_are_too_many_patterns() {
+    for loss in ["51 %", "99 %"] {
+        let expected =
+            Simulator::new().few_patterns_suffice(&calibrated(loss), Accuracy::default());
+        assert_eq!(expected.unwrap_err().residual, 1.0, "{loss}");
+    }
+}
+
 #[test]
 fn what_does_not_qualify() {
     let settings = common::CALIBRATED;
