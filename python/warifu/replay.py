@@ -156,7 +156,8 @@ def _logged(measured: Results, case_id: str) -> _Logged | None:
             "trial", "direction", "name", "bytes"
         ).iter_rows():
             messages.setdefault((trial, direction), []).append((name, length))
-    # The link may have read a packet a moment before the client has read its clock.
+    # A stored log may begin before the client's reading of its clock, within a tolerance
+    # (`warifu.results.packets`).
     columns = packets.sort("trial", maintain_order=True).select(
         "trial",
         (pl.col("direction") != _UP).alias("down"),

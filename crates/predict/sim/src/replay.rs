@@ -13,7 +13,9 @@
 //!   neither left out nor met by a byte that was sent again. The connection counts as divergent,
 //!   since each half has packets that the other does not have.
 //! - *SYN and FIN without data* are those with the same sequence numbers and flags, and *bare
-//!   acknowledgements* those that acknowledge the same; of several copies the same copy.
+//!   acknowledgements* those that acknowledge the same; of several copies the same copy. So where
+//!   one half sends one duplicate acknowledgement more, later duplicates of the same number meet
+//!   the fate of the one before them; packets of any other kind or number do not.
 //!
 //! One that the log does not have comes through in the link's own time.
 
@@ -220,17 +222,31 @@ impl Replay {
                 *(if key.bare { &mut to.acknowledgements } else { &mut to.only_logged }) += 1;
             }
         }
-        let again = |list: &[(Key, u64)], ends: u64, down: bool| -> Vec<Key> {
-            let of = list.iter().filter(|(key, at)| {
-                key.copy > 1 && !key.bare && key.down == down && in_time(key, *at, ends)
-            });
+        let in_time_of = |list: &[(Key, u64)], ends: u64| -> Vec<Key> {
+            let of = list.iter().filter(|(key, at)| in_time(key, *at, ends));
             of.map(|(key, _)| *key).collect()
         };
+        let (ours, theirs) = (in_time_of(&self.sent, ends_ns), in_time_of(&logged, log_ends_ns));
         let same = [false, true]
             .into_iter()
-            .all(|down| again(&self.sent, ends_ns, down) == again(&logged, log_ends_ns, down));
+            .all(|down| sent_again(&ours, down) == sent_again(&theirs, down));
         (unmatched, same)
     }
+}
+
+/// The packets of one direction that were sent again, whole, cut anew or joined with what follows:
+/// those with content, SYN or FIN whose first number was in an earlier one. Their order is kept.
+fn sent_again(packets: &[Key], down: bool) -> Vec<(Range, u8)> {
+    let mut before: Vec<Range> = Vec::new();
+    let mut again = Vec::new();
+    for key in packets.iter().filter(|key| !key.bare && key.down == down) {
+        let numbers = Range { start: key.start, end: key.end };
+        if before.iter().any(|of| carries(of, numbers.start)) {
+            again.push((numbers, key.flags));
+        }
+        before.push(numbers);
+    }
+    again
 }
 
 /// The sequence numbers of so many bytes of data.
@@ -318,6 +334,26 @@ mod tests {
         let found = fates(&mut replay, &[(1, 1_001), (401, 1_001), (401, 1_001)]);
         assert_eq!(found, packets.map(|packet| Some(packet.fate)));
         assert_eq!(divergence(&replay, &packets), (0, 0));
+    }
+
+    /// Whether a trial that sent these segments from the server sent the same again as the log.
+    fn same_again(packets: &[LoggedPacket], segments: &[(u32, u32)]) -> bool {
+        let mut replay = Replay::new(packets);
+        fates(&mut replay, segments);
+        replay.compare(packets, (1_000, 1_000), 0).1
+    }
+
+    /// A segment that is made of two when it is sent again is no new one.
+    #[test]
+    fn segments_that_are_joined_are_sent_again() {
+        let two = [logged(0, 1, 400, Fate::Lost), logged(1, 401, 600, Fate::Lost)];
+        let joined = [two[0], two[1], logged(2, 1, 1_000, SOON)];
+        assert!(!same_again(&joined, &[(1, 401), (401, 1_001)]), "only the log sent it again");
+        assert!(!same_again(&two, &[(1, 401), (401, 1_001), (1, 1_001)]), "only the trial");
+        assert!(!same_again(&joined, &[(1, 401), (401, 1_001), (1, 401)]), "another length");
+        assert!(same_again(&joined, &[(1, 401), (401, 1_001), (1, 1_001)]));
+        // Cut otherwise the first time, and sent again alike.
+        assert!(same_again(&joined, &[(1, 1_001), (1, 1_001)]));
     }
 
     #[test]

@@ -120,7 +120,8 @@ proptest! {
         prop_assert_eq!(replayed.unmatched.acknowledgements, 0);
     }
 
-    /// A bare acknowledgement that the simulator does not send moves no other packet's fate.
+    /// A bare acknowledgement of another number, which the simulator does not send, moves no other
+    /// packet's fate.
     #[test]
     fn one_acknowledgement_more(seed: u64) {
         let mut added = false;
