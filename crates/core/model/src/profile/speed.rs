@@ -32,9 +32,10 @@ pub struct Speed {
     /// measurement, some minutes) has in common, whose median is 1. A trial is of some sitting or
     /// other, and draws it.
     pub sitting: Option<f64>,
-    /// The same of system calls and wake-ups (the stages `client_system` and `server_system`),
-    /// which have a factor of their own, independent of that of what computes; where there is
-    /// none, `sitting` holds for them as well.
+    /// The same of system calls and wake-ups (the stages `client_system` and `server_system`, but
+    /// for the time of the network's interfaces in them, which no factor changes), which have a
+    /// factor of their own, independent of that of what computes; where there is none, `sitting`
+    /// holds for them as well.
     pub sitting_system: Option<f64>,
     pub(super) provenance: Provenance,
 }
