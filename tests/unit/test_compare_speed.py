@@ -14,7 +14,7 @@ from warifu.answer.model import Level
 from warifu.compare.case import compare_case
 from warifu.compare.comparison import CaseComparison
 from warifu.compare.conditions import CALIBRATED_ON
-from warifu.compare.gates import Verdict
+from warifu.compare.gates import Verdict, gates_for
 from warifu.compare.join import compare
 from warifu.compare.speed import AT_ITS_SPEED, machine_speeds
 from warifu.compare.store import load, save
@@ -22,6 +22,7 @@ from warifu.report.accuracy import overview_table, speed_sentences
 from warifu.report.accuracy_details import conditions_table
 from warifu.results import Distribution, Floats, Results
 from warifu.results.parts import Part
+from warifu.results.replay import ReplayOfCase
 from warifu.results.strata import NullModels, StrataOfCase
 from warifu.results.trials import Trials
 
@@ -181,6 +182,59 @@ def test_perfect_predictions_pass_and_ones_off_by_twice_the_gate_fail_at_any_spe
         off += set(_verdicts(_judged(wrong, measured))) == {Verdict.FAIL}
     assert perfect >= 36
     assert off >= 36
+
+
+@pytest.mark.parametrize("speed", [0.7, 1.4])
+def test_a_gate_at_the_machines_speed_is_a_share_of_what_was_measured(speed: float) -> None:
+    rng = np.random.default_rng(16)
+    case = _judged(_predicted(rng), _measured(rng, speed))
+    for gate in gates_for(0.0):
+        row = case.row(gate.statistic + AT_ITS_SPEED)
+        assert row is not None
+        assert row.width == pytest.approx(gate.width_ns(row.measured, 1.0))
+
+
+def test_a_machine_that_is_beyond_the_bound_in_every_other_round_is_not_judged() -> None:
+    rng = np.random.default_rng(17)
+    predicted, measured = _predicted(rng), _measured(rng, 1.0)
+    by_part = np.where(np.arange(PARTS) % 2, 0.6, 1.7)
+    measured._values[REFERENCE] *= np.repeat(by_part, OF_A_PART)
+    case = _judged(predicted, measured)
+    assert case.speed is None and case.verdict is None
+    assert re.match(r"the machine's computing took 0\.\d\d to \d\.\d\d times", case.not_judged)
+
+
+@pytest.mark.parametrize(
+    "column", [{"key_store": "card"}, {"rate_up_bps": 1}, {"jitter_max_ns": 1}]
+)
+def test_what_a_card_or_a_rate_takes_is_no_speed(column: dict[str, object]) -> None:
+    rng = np.random.default_rng(18)
+    predicted, measured = _predicted(rng), _measured(rng, 0.8)
+    predicted.cases[JUDGED].update(column)
+    assert _judged(predicted, measured).speed is None
+    predicted.cases[JUDGED].update(dict.fromkeys(column))
+    assert _judged(predicted, measured).speed is not None
+    predicted.cases[REFERENCE].update(column)
+    assert not machine_speeds(predicted, measured, list(TRUTH))
+
+
+def test_retransmissions_and_bytes_alone_do_not_make_a_case_pass() -> None:
+    """Parts differ by so much that no gate of a time is decided."""
+    rng = np.random.default_rng(19)
+    predicted, measured = _predicted(rng), _measured(rng, 1.0)
+    part = np.repeat(np.arange(PARTS), OF_A_PART)
+    values = measured._values[JUDGED] * rng.lognormal(0.0, 0.3, PARTS)[part]
+    measured._values[JUDGED] = values
+    predicted._values[JUDGED] *= rng.lognormal(0.0, 0.3, 20_000)
+    ours = values * rng.lognormal(0.0, 0.3, PARTS)[part]
+    no = np.zeros(values.size, dtype=np.bool_)
+    trial = np.arange(values.size, dtype=np.int64)
+    replay = ReplayOfCase(trial, part, ours, values, ~no, no, no)
+    case = compare_case(predicted, measured, JUDGED, replay=replay)
+    judged = {row.statistic for row in case.rows if row.verdict is not None}
+    assert judged == {"replayed: other retransmissions"}
+    assert [one.verdict for one in case.bytes] == [Verdict.PASS, Verdict.PASS]
+    assert case.verdict is None and not case.not_judged
 
 
 @pytest.mark.parametrize(

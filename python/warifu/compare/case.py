@@ -185,7 +185,8 @@ class _AtItsSpeed:
         values = found.values - self.longer_ns(self.part)
         got = np.isfinite(values)
         theirs = Distribution.of(values[got], failed=float((~got).sum()))
-        moved = replace(found, theirs=theirs, values=values, limit=common_limit(found.ours, theirs))
+        limit = common_limit(found.ours, theirs)
+        moved = replace(found, theirs=theirs, values=values, limit=limit, unmoved=found.theirs)
         measured = {row.statistic: row.measured for row in raw}
         rows = []
         for row in _rows(metric, moved, gates, computing_share, rng):
@@ -318,17 +319,23 @@ def _without_verdict(row: Row, why: str) -> Row:
 def _case_verdict(rows: Sequence[Row], sizes: Sequence[Bytes], *, whole: bool) -> Verdict | None:
     """The worst verdict of a case, None where nothing is judged.
 
-    Where the gates of the times say nothing, equal bytes do not make the case pass. Where gates
-    that it could have are missing it is not ``whole``, and does not pass by the others.
+    Where no gate of a time is judged, what connections sent (bytes, retransmissions) and that they
+    got their response do not make the case pass. Where gates that it could have are missing it is
+    not ``whole``, and does not pass by the others.
     """
-    times = [row.verdict for row in rows if row.verdict is not None]
-    verdict = worst(times + [one.verdict for one in sizes])
-    silent = not times and any(row.no_statement for row in rows)
+    judged = [row for row in rows if row.verdict is not None]
+    verdict = worst([row.verdict for row in judged if row.verdict] + [of.verdict for of in sizes])
+    silent = not any(map(_is_of_times, judged)) and any(row.no_statement for row in rows)
     if verdict is not Verdict.PASS:
         return verdict
     if silent:
         return None
     return verdict if whole else Verdict.UNDECIDED
+
+
+def _is_of_times(row: Row) -> bool:
+    """Whether a gate holds against wrong times: shares of connections do only within a time."""
+    return row.unit == "ns" or " share" in row.statistic
 
 
 def mean_loss(predicted: Results, case_id: str) -> float:

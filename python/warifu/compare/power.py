@@ -91,7 +91,9 @@ def together(*errors: Error) -> Error:
 def trials_that_decide(
     needs: float, width: float, trials: float, predicted_share: float = 0.0
 ) -> int | None:
-    """About how many measured trials would decide a gate, at zero difference.
+    """About how many measured trials would decide a gate, at zero difference; where parts give the
+    error, in parts of as many trials as those measured, since more trials in as many parts would
+    leave what parts differ by.
 
     ``needs`` is what ``trials`` need the width to be; ``predicted_share`` how much of the error's
     square is the prediction's own noise, which more measured trials do not make smaller. None where

@@ -76,6 +76,13 @@ class Halves:
     blocks: Blocks
     #: Where means are cut because of failed connections, ns; infinite without any.
     limit: float
+    #: What was measured, of which gates are a share, where ``theirs`` is moved to another speed.
+    unmoved: Distribution | None = None
+
+    @property
+    def judged_by(self) -> Distribution:
+        """What the widths of gates are a share of."""
+        return self.theirs if self.unmoved is None else self.unmoved
 
     @property
     def n(self) -> int:
@@ -127,7 +134,7 @@ def mean_row(
     if scatter.of > measured.of:
         measured = Error(scatter.of, max(scatter.freedom, measured.freedom))
     error = together(own, measured)
-    width = gate.width_ns(values[1], computing_share)
+    width = gate.width_ns(halves.judged_by.mean(limit), computing_share)
     share = (own.of / error.of) ** 2 if error.of else 0.0
     needed = trials_that_decide(error.needs, width, halves.n, share)
     return judged(row, width, error.needs, needed, may_fail=blocks.are_parts)
@@ -172,7 +179,8 @@ def quantile_rows(
     if math.isinf(values[0]) and math.isinf(values[1]):
         return [replace(row, no_statement=stats.failures_reach(p) + " in both halves")]
     # Where failures reach the measured quantile it has no value to take a share of.
-    width = gate.width_ns(values[1] if math.isfinite(values[1]) else values[0], computing_share)
+    typical = halves.judged_by.quantile(p)
+    width = gate.width_ns(typical if math.isfinite(typical) else values[0], computing_share)
     own = Error(0.0 if ours.exact else math.sqrt(p * (1.0 - p) / max(1, ours.independent)))
     error = together(own, rank)
     found = jumps.jump(ours, theirs, p, error.needs, width)
