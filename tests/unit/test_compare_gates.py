@@ -283,6 +283,14 @@ def test_exact_means_the_same_values_as_often() -> None:
     assert verdict({70: 50, 71: 99, 72: 50, 69: 1}) is Verdict.UNDECIDED
 
 
+def test_a_value_that_may_be_chance_does_not_hide_other_frequencies() -> None:
+    predicted = sizes({70: 50_000, 71: 100_000, 72: 50_000})
+    found = compare_bytes("bytes.client_sent", predicted, sizes({70: 1_199, 69: 1}))
+    assert found is not None
+    assert found.verdict is Verdict.FAIL
+    assert found.reason.startswith("the values that were predicted, but not as often (p = ")
+
+
 def test_a_prediction_calibrated_on_the_judging_run_is_refused(tmp_path: Path) -> None:
     Half("measured", [FREE], 50, seed=2).write(tmp_path)
     Half(
