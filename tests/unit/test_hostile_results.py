@@ -7,6 +7,7 @@ import copy
 import hashlib
 import io
 import json
+import math
 import os
 import subprocess
 import sys
@@ -40,6 +41,7 @@ from warifu.report.tables import report_tables
 from warifu.results import Results, ResultsDamaged, ResultsError, halves, limits, pages
 
 CELLS = [Cell(), Cell(rtt_ms=99)]
+SPEED = {"by_round": [1.0, 1.1], "began": [0.0, 60.0], "cells": 1, "delayed": True}
 TWO_VALUES = [
     figure_used("d ClientHello", "1 us", "simulated", cases=[CELLS[0].case_id]),
     figure_used("d ClientHello", "2 us", "simulated", cases=[CELLS[1].case_id]),
@@ -333,6 +335,13 @@ def test_run_of_a_program_is_neither_half(tmp_path: Path) -> None:
         (("warnings",), "all"),
         (("study",), None),
         (("study",), "a\ud800"),
+        # No float is as large.
+        pytest.param(("cases", 0, "limit"), 10**400, id="limit"),
+        pytest.param(("cases", 0, "n_measured"), 10**400, id="n_measured"),
+        (("cases", 0, "speed"), SPEED | {"by_round": [], "began": []}),
+        (("cases", 0, "speed"), SPEED | {"by_round": [1.0], "began": [0.0]}),
+        (("cases", 0, "speed"), SPEED | {"by_round": [1.0] * 3}),
+        (("cases", 0, "speed"), SPEED | {"by_round": [1.0, math.inf]}),
     ],
 )
 def test_comparison_of_another_shape_is_made_again(
@@ -351,6 +360,18 @@ def test_comparison_of_another_shape_is_made_again(
     assert store.load(Path("s")) is None
     assert warifu("report", "s")[0] == OK
     assert store.load(Path("s")) is not None
+
+
+def test_speed_of_two_rounds_is_read(warifu: Run) -> None:
+    made_up(Path("s"), [Cell()], n=50)
+    assert warifu("compare", "s")[0] in {OK, 1}
+    file = Path("s/comparison.json")
+    whole = json.loads(file.read_text())
+    whole["cases"][0]["speed"] = SPEED
+    file.write_text(json.dumps(whole))
+    kept = store.load(Path("s"))
+    assert kept is not None and kept.cases[0].speed is not None
+    assert warifu("report", "s")[0] == OK
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "7", '{"version": 6}'])

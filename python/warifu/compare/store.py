@@ -26,6 +26,8 @@ from warifu.results import MEASURED, PREDICTED, ResultsError, read_manifest
 
 FILE_NAME = "comparison.json"
 VERSION = 13
+#: No whole number of a comparison is beyond it, and each below it is a float as well.
+_MOST = 2**63 - 1
 
 
 def save(comparison: Comparison, folder: Path) -> Path:
@@ -51,7 +53,7 @@ def load(folder: Path) -> Comparison | None:
         raw["cases"] = [_case(case) for case in raw["cases"]]
         raw["verdict"] = _verdict(raw["verdict"])
         kept = Comparison(**raw)
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
         return None
     # It can be made again at any time, so nothing is said of one that was changed.
     return kept if _fits(kept, Comparison) else None
@@ -95,15 +97,21 @@ def _case(raw: dict[str, Any]) -> CaseComparison:
     raw["limit"] = _number(raw["limit"])
     raw["conditions"] = Conditions(**raw["conditions"])
     if raw["speed"] is not None:
-        speed = raw["speed"]
-        rounds = {key: tuple(speed[key]) for key in ("by_round", "began")}
-        raw["speed"] = MachineSpeed(**{**speed, **rounds})
+        raw["speed"] = _speed(raw["speed"])
     raw["null_models"] = [
         Beside(one.pop("model"), one.pop("statistic"), **{key: _number(one[key]) for key in one})
         for one in raw["null_models"]
     ]
     raw["verdict"] = _verdict(raw["verdict"])
     return CaseComparison(**raw)
+
+
+def _speed(raw: dict[str, Any]) -> MachineSpeed:
+    """Raises ValueError for rounds that no interval can be made of, which takes two."""
+    by_round, began = (tuple(map(_finite, raw[key])) for key in ("by_round", "began"))
+    if len(by_round) != len(began) or len(by_round) < 2:
+        raise ValueError(f"{len(by_round)} rounds, of which {len(began)} began")
+    return MachineSpeed(**{**raw, "by_round": by_round, "began": began})
 
 
 _FLOATS = frozenset({"predicted", "measured", "difference"})
@@ -128,6 +136,12 @@ def _number(value: float | str) -> float:
     return float(value)
 
 
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError(f"{value}: expected a finite number")
+    return value
+
+
 def _fits(value: object, kind: object) -> bool:
     """Whether a value is what the annotations of a comparison say."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
@@ -142,6 +156,8 @@ def _fits(value: object, kind: object) -> bool:
         return isinstance(value, list) and all(_fits(one, arguments[0]) for one in value)
     if kind is None or kind is type(None):
         return value is None
+    if type(value) is int and abs(value) > _MOST:
+        return False
     if kind is float:
         return type(value) in (int, float)
     if not isinstance(kind, type) or not isinstance(value, kind):
