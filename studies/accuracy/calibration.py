@@ -15,11 +15,17 @@ USAGE = "usage: calibration.py THIS_HOST.calibration.json"
 
 def doubts(record: Path) -> list[str]:
     """What a calibration says against itself. Raises OSError, and ValueError for another file."""
+    no_record = f"{record} is no record of a calibration"
     try:
         found = json.loads(record.read_text())["details"]["warnings"]
     except (KeyError, TypeError) as error:
-        raise ValueError(f"{record} is no record of a calibration") from error
-    return [str(doubt) for doubt in found]
+        raise ValueError(no_record) from error
+    except (RecursionError, ValueError) as error:
+        raise ValueError(f"{no_record}: {error}") from error
+    # Nothing else says that there are no doubts.
+    if not isinstance(found, list) or not all(isinstance(doubt, str) for doubt in found):
+        raise ValueError(f"{no_record}: details.warnings is no list of texts")
+    return found
 
 
 def main(arguments: list[str]) -> int:

@@ -141,7 +141,11 @@ def test_a_folder_without_a_measurement_has_no_place(
         ('{"details": {"warnings": ["other work took 97%"]}}', 1, "other work took 97%"),
         ("{}", 2, "no record of a calibration"),
         ("[]", 2, "no record of a calibration"),
-        ("no JSON", 2, "Expecting value"),
+        ("no JSON", 2, "this-host.calibration.json is no record of a calibration: Expecting value"),
+        ('{"details": {"warnings": null}}', 2, "calibration.json is no record of a calibration"),
+        ('{"details": {"warnings": {}}}', 2, "calibration.json is no record of a calibration"),
+        ('{"details": {"warnings": ""}}', 2, "calibration.json is no record of a calibration"),
+        ('{"details": {"warnings": [1]}}', 2, "calibration.json is no record of a calibration"),
     ],
 )
 def test_a_doubtful_calibration_is_refused(
