@@ -127,6 +127,40 @@ def test_a_second_run_of_a_day_has_a_folder_of_its_own(
     assert archive.place(Path("results"), "loss-free").name == "2026-11-28"
 
 
+@pytest.mark.parametrize("started", ["../../../x", "", "2026-13-01T00:00:00Z", None, 5])
+def test_a_run_that_began_on_no_day_has_no_place(
+    started: object,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    measured = {"started": started, "run_id": "first"}
+    monkeypatch.setattr(archive, "read_manifest", lambda _: measured)
+    assert archive.main(["--place", str(tmp_path), "lossy"]) == 1
+    printed = capsys.readouterr()
+    assert f"{tmp_path}/measured/manifest.json: started is {started}: expected" in printed.err
+    assert not printed.out and len(printed.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 100_000, "[]", "{}", '{"run_ids": {"measured": 1}}'])
+def test_tables_of_a_run_that_nothing_tells(
+    text: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(archive, "__file__", str(tmp_path / "archive.py"))
+    measured = {"started": "2026-11-28T09:00:00Z", "run_id": "first"}
+    monkeypatch.setattr(archive, "read_manifest", lambda _: measured)
+    kept = tmp_path / "2026-11-28" / "lossy.run.json"
+    kept.parent.mkdir()
+    kept.write_text(text)
+    assert archive.main(["--place", str(tmp_path), "lossy"]) == 1
+    printed = capsys.readouterr()
+    assert f"{kept}: does not say which run was measured" in printed.err
+    assert not printed.out and len(printed.err.splitlines()) == 1
+
+
 def test_a_folder_without_a_measurement_has_no_place(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
