@@ -28,7 +28,8 @@ class Conditions:
 
     parts: int = 0
     sittings: int = 0
-    #: Parts that were rejected before their results were seen, and measured again.
+    #: Attempts at parts that were rejected before their results were seen, and made again: a part
+    #: may have several.
     rejected: int = 0
     #: Shares of all processors that others took: of the part in which it was most, and what is
     #: allowed; None where it was not recorded.

@@ -141,7 +141,8 @@ def _signed_ms(value_ns: float) -> str:
 
 
 def conditions_table(comparison: Comparison) -> Table:
-    """How each cell was measured, and what was replayed of it."""
+    """How each cell was measured, and what was replayed of it. Its rejected parts are attempts,
+    of which a part may have several."""
     table = Table(
         f"{comparison.study}: how the cells were measured",
         [

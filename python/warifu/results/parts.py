@@ -2,8 +2,8 @@
 """The parts that a cell was measured in, as the measured half's manifest has them.
 
 A part is one go of the lab's programs over one link; the parts of all cells are interleaved, so
-that those of a cell lie minutes apart. Parts that were rejected before their results were seen are
-in `rejections`.
+that those of a cell lie minutes apart. Attempts at a part that were rejected before their results
+were seen are in `rejections`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Part:
     #: that they may take; None where it was not recorded, as in no version that measures now.
     others: float | None
     others_max: float
-    #: Which run of `warifu measure` it is of, from 0 on.
+    #: Which run of `warifu measure` it is of: a number that all parts of one share.
     sitting: int
     #: The share of the time for which the server was busy; None where it was not recorded.
     server_busy: float | None
@@ -111,7 +111,8 @@ def records_of(manifest: Mapping[str, Any], case_id: str) -> list[dict[str, Any]
 
 
 def rejected_parts(manifest: Mapping[str, Any], case_id: str) -> int:
-    """How many parts of a case were rejected unseen, and measured again."""
+    """How many attempts at parts of a case were rejected unseen; each was made again, so that a
+    part may have several."""
     rejections = manifest.get("rejections") or []
     return sum(isinstance(one, dict) and one.get("case_id") == case_id for one in rejections)
 
