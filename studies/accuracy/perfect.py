@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from warifu import prediction, study
 from warifu._core import WarifuError
@@ -74,10 +75,20 @@ def judge(file: Path, runs: int, overrides: list[tuple[str, str]]) -> list[Compa
             drawn = [*((key, one) for key, one in overrides if key not in own), *own.items()]
             path = folder / str(run) / "predicted"
             measured = _predict(file, drawn, path, keep_trials=True)
-            # What compare asks of a measurement is that it is one.
+            # What compare asks of a measurement is that it is one, and that nothing disturbed it.
             measured.manifest["half"] = "measured"
+            measured.manifest["cells"] = {
+                case_id: _undisturbed(loaded.study.trials) for case_id in measured.cases
+            }
             found.append(compare(predicted, measured))
     return found
+
+
+def _undisturbed(trials: int) -> dict[str, Any]:
+    """What a manifest says of a cell that was measured at once with no other work, one trial after
+    the other."""
+    nothing = {"processor_shares": {"others": 0.0, "stolen": 0.0}, "alone": True}
+    return {"trials": trials, "parts": [{"first_trial": 0, "trials": trials, **nothing}]}
 
 
 def _predict(

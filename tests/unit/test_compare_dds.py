@@ -236,6 +236,9 @@ def lose(folder: Path, case_id: str, samples: int) -> None:
         trial=pl.int_range(rows.height, rows.height + samples, dtype=pl.UInt64, eager=True),
     )  # fmt: skip
     pl.concat([rows, lost]).write_parquet(file)
+    cells = json.loads((folder / "measured" / "manifest.json").read_text())["cells"]
+    cells[case_id]["trials"] = cells[case_id]["parts"][0]["trials"] = rows.height + samples
+    change_manifest(folder / "measured", cells=cells)
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,20 @@ def test_cell_of_which_disturbances_are_not_on_record_is_not_judged(
     )
 
 
+@pytest.mark.parametrize("cells", [{}, {CELL.case_id: {"trials": 100, "parts": []}}])
+def test_cell_without_a_part_on_record_is_not_judged(
+    tmp_path: Path, cells: dict[str, object]
+) -> None:
+    change_manifest(measured(tmp_path), cells=cells)
+    Half("predicted", [CELL], 200, seed=1).write(tmp_path)
+    (case,) = compare_folder(tmp_path).cases
+    assert case.verdict is None
+    assert case.not_judged == (
+        "it is not on record in which parts it was measured, what other work took and how busy the "
+        "server was: measure it again"
+    )
+
+
 NAMES = {kind: {"file": f"packets/x.{kind}.parquet"} for kind in ("packets", "messages")}
 
 

@@ -88,6 +88,11 @@ def why_disturbed(case: Mapping[str, object], found: Conditions) -> str:
             f"the server was busy for {busy * 100:.1f} % of the time, "
             f"{SERVER_BUSY_ALLOWED * 100:.1f} % are allowed: connections waited for each other"
         )
+    if not found.parts:
+        return (
+            "it is not on record in which parts it was measured, what other work took and how busy "
+            "the server was: measure it again"
+        )
     if found.unrecorded:
         return (
             f"of {found.unrecorded} of its {found.parts} parts it is not on record what other work "
