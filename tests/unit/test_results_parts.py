@@ -103,6 +103,18 @@ def test_cell_without_a_part_on_record_is_not_judged(
     )
 
 
+@pytest.mark.parametrize("changes", [{"trials": 99}, {"first_trial": 1}])
+def test_trials_that_are_of_no_part_are_refused(tmp_path: Path, changes: dict[str, object]) -> None:
+    """They would count as independent, and intervals be too narrow."""
+    path = measured(tmp_path, **changes)
+    Half("predicted", [CELL], 200, seed=1).write(tmp_path)
+    with pytest.raises(ResultsDamaged) as refused:
+        compare_folder(tmp_path)
+    text = str(refused.value)
+    said = f"cells.{CELL.case_id}.parts do not hold every trial of the case: "
+    assert text.startswith(f"{path}/manifest.json: {said}") and "\n" not in text
+
+
 NAMES = {kind: {"file": f"packets/x.{kind}.parquet"} for kind in ("packets", "messages")}
 
 

@@ -32,6 +32,7 @@ from warifu.results.manifest import (
     check_files,
     damaged,
     is_assumed,
+    not_usable,
     read_manifest,
     what_of,
 )
@@ -245,9 +246,14 @@ class Results:
         return self._strata.get(case_id)
 
     def trials(self, case_id: str, metric: str | None = None) -> Trials:
-        """The single trials of a case, by the whole time or another; each with its part."""
-        frame = self.rows(case_id).filter(pl.col("stage").is_null())
-        return trials_of(frame, metric or self.whole(case_id), self.parts(case_id))
+        """The single trials of a case, by the whole time or another; each with its part. Raises
+        ResultsDamaged where the case has parts and a trial is of none."""
+        frame, parts = self.rows(case_id).filter(pl.col("stage").is_null()), self.parts(case_id)
+        found = trials_of(frame, metric or self.whole(case_id), parts)
+        if parts and found.part is None:
+            said = f"cells.{clipped(case_id)}.parts do not hold every trial of the case"
+            raise not_usable(self.path, said)
+        return found
 
     def parts(self, case_id: str) -> list[Part]:
         """The parts that a case was measured in; none where that is not known."""
