@@ -99,7 +99,7 @@ def compare_case(
         refuse_other_times(measured.path.parent, case_id, replay, trials.values, trials.part)
     if replay is not None and gates:
         longer = None if at is None else at.longer_ns(replay.part)
-        pairs = replayed(whole, replay, computing_share, longer, loss=loss)
+        pairs = replayed(whole, replay, computing_share, longer)
     if pairs is not None and pairs.connections:
         rows += pairs.rows
     elif gates:

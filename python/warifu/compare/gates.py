@@ -115,10 +115,6 @@ STRATUM_SHARE_LEAST = 0.002
 #: share of connections with another sequence of retransmissions.
 REPLAY_P50 = Gate("p50", 0.005, ABSOLUTE_NS, OF_COMPUTING)
 REPLAY_MEAN, REPLAY_P95 = Gate("mean", 0.01), Gate("p95", 0.02)
-#: The same without loss, where a share of some milliseconds of computing would be less than what
-#: computing differs by from one part to the next, and no number of connections would decide it.
-REPLAY_MEAN_LOSS_FREE = Gate("mean", 0.01, ABSOLUTE_NS, OF_COMPUTING)
-REPLAY_P95_LOSS_FREE = Gate("p95", 0.02, ABSOLUTE_NS, OF_COMPUTING)
 REPLAY_SEQUENCES = 0.02
 
 
@@ -154,30 +150,31 @@ RULE = (
     f"{_points(SHARES_AT_JUMP['p50'])} (P50), {_points(SHARES_AT_JUMP['p95'])} (P95) and "
     f"{_points(SHARES_AT_JUMP['p99'])} (P99) percentage points. Replayed connections: median of "
     f"the paired difference within {REPLAY_P50.text()}, its mean within {REPLAY_MEAN.text()}, P95 "
-    f"within {REPLAY_P95.text()} (without loss {ABSOLUTE_NS / _MS:g} ms more, and where computing "
-    f"is most of the time at most {_percent(OF_COMPUTING)} of it), another sequence of "
-    f"retransmissions in at most {_percent(REPLAY_SEQUENCES)}. A gate is judged only if its trials "
-    "can decide it, which is known before the difference is looked at: a perfect predictor passes "
-    "in 95 % of runs, one that is off by twice the gate fails in 95 %. Else it is not judged, and "
-    "the table has the trials that would, in parts as large as those measured. The 95 % interval "
-    "of predicted minus measured then passes inside the gate and fails wholly outside; undecided "
-    "is a difference near the gate. What fewer trials show to be wholly outside fails as well: "
-    "shares of connections and the means of strata always, all else where parts give the errors. "
-    f"Errors come from how the parts of a measurement differ, where there are {LEAST_PARTS} or "
-    "more. Where cells that calibrated the prediction were measured between the judged ones, P50, "
-    "the mean and replayed times of cells without loss are judged at the machine's speed: what "
-    "these cells' computing took in that part, of what was predicted, times the judged cell's "
-    "predicted computing. That a calibration was too quick or too slow in all cells alike is then "
-    "no failure: it is not told from a machine that has changed. Where that computing took more "
-    f"than {MOST_APART:g} times as long or as short, or did in more than a third of all rounds, "
+    f"within {REPLAY_P95.text()}, another sequence of retransmissions in at most "
+    f"{_percent(REPLAY_SEQUENCES)}. A gate is judged only if its trials can decide it, which is "
+    "known before the difference is looked at: a perfect predictor passes in 95 % of runs, one "
+    "that is off by twice the gate fails in 95 %. Else it is not judged, and the table has the "
+    "trials that would, in parts as large as those measured. The 95 % interval of predicted minus "
+    "measured then passes inside the gate and fails wholly outside; undecided is a difference near "
+    "the gate. What fewer trials show to "
+    "be wholly outside fails as well: shares of connections and the means of strata always, all "
+    "else where parts give the errors. Errors come from how the parts of a measurement differ, "
+    f"where there are {LEAST_PARTS} or more. Where cells that calibrated the prediction were "
+    "measured between the judged ones, P50, the mean and replayed times of cells without loss are "
+    "judged at the machine's speed: what these cells' computing took in that part, of what was "
+    "predicted, times the judged cell's predicted computing. That a calibration was too quick or "
+    "too slow in all cells alike is then no failure: it is not told from a machine that has "
+    "changed. Where that computing took more than "
+    f"{MOST_APART:g} times as long or as short, or did in more than a third of all rounds, "
     "nothing is judged: that is not the machine that was calibrated. There is no such speed of "
     "cells with a key store other than software, a rate or jitter, whose time is not all "
-    "computing. A case that calibrated the prediction is not judged, nor is one beside which other "
-    f"work took more than {_percent(OTHERS_MAX)} of the processors in any part, whose server was "
-    f"busy for more than {_percent(SERVER_BUSY_ALLOWED)} of the time, so that connections waited "
-    "for each other, or which the exact tier predicted. A quantile that failed connections reach "
-    "in both halves has no value, and is not judged. Null models stand beside, without a verdict: "
-    "one of them has the prediction's own computing, and may come as near in a median without loss."
+    "computing. A case that calibrated the prediction "
+    f"is not judged, nor is one beside which other work took more than {_percent(OTHERS_MAX)} of "
+    "the processors in any part, whose server was busy for more than "
+    f"{_percent(SERVER_BUSY_ALLOWED)} of the time, so that connections waited for each other, or "
+    "which the exact tier predicted. A quantile that failed connections reach in both halves has "
+    "no value, and is not judged. Null models stand beside, without a verdict: one of them has the "
+    "prediction's own computing, and may come as near in a median without loss."
 )
 
 

@@ -16,15 +16,7 @@ import numpy as np
 
 from warifu.compare import jumps
 from warifu.compare.blocks import Blocks, quantile
-from warifu.compare.gates import (
-    REPLAY_MEAN,
-    REPLAY_MEAN_LOSS_FREE,
-    REPLAY_P50,
-    REPLAY_P95,
-    REPLAY_P95_LOSS_FREE,
-    REPLAY_SEQUENCES,
-    Gate,
-)
+from warifu.compare.gates import REPLAY_MEAN, REPLAY_P50, REPLAY_P95, REPLAY_SEQUENCES
 from warifu.compare.power import Error, student, trials_that_decide
 from warifu.compare.rows import Row, judged, share_error, tells, trials_that_tell
 from warifu.compare.speed import AT_ITS_SPEED
@@ -50,16 +42,10 @@ class Replayed:
 
 
 def replayed(
-    metric: str,
-    of: ReplayOfCase,
-    computing_share: float,
-    longer_ns: Floats | None = None,
-    *,
-    loss: float,
+    metric: str, of: ReplayOfCase, computing_share: float, longer_ns: Floats | None = None
 ) -> Replayed:
     """The gates on a case's pairs, of which none is left out; a measured connection that failed has
-    no time, and is of none. At the machine's speed each replayed one takes ``longer_ns`` longer.
-    ``loss`` is the mean share of packets that are lost, 0 to 1."""
+    no time, and is of none. At the machine's speed each replayed one takes ``longer_ns`` longer."""
     measured = of.measured_ns
     if not measured.size:
         return Replayed([], 0, 0)
@@ -69,11 +55,10 @@ def replayed(
     if longer_ns is not None:
         ours, named = ours + longer_ns, AT_ITS_SPEED
     blocks = Blocks.of_parts(of.part, measured.size)
-    gates = (REPLAY_MEAN, REPLAY_P95) if loss else (REPLAY_MEAN_LOSS_FREE, REPLAY_P95_LOSS_FREE)
     rows = [
         _median_row(metric, ours - measured, measured, blocks, computing_share),
-        _mean_row(metric, ours, measured, blocks, (gates[0], computing_share)),
-        _p95_row(metric, ours, measured, blocks, (gates[1], computing_share)),
+        _mean_row(metric, ours, measured, blocks),
+        _p95_row(metric, ours, measured, blocks),
     ]
     rows = [replace(row, statistic=row.statistic + named) for row in rows]
     rows.append(_sequence_row(metric, of.same_sequence & np.isfinite(of.replayed_ns), blocks))
@@ -98,11 +83,7 @@ def _median_row(
     return judged(row, width, needs, needed, may_fail=blocks.are_parts)
 
 
-def _mean_row(
-    metric: str, ours: Floats, measured: Floats, blocks: Blocks, judged_by: tuple[Gate, float]
-) -> Row:
-    """``judged_by`` is the gate and the share of computing."""
-    gate, computing_share = judged_by
+def _mean_row(metric: str, ours: Floats, measured: Floats, blocks: Blocks) -> Row:
     off = ours - measured
     error = blocks.error_of_mean(off)
     mean = float(off.mean())
@@ -113,21 +94,18 @@ def _mean_row(
         float(measured.mean()),
         mean,
         error.interval(mean),
-        gate=gate.text(computing_share),
+        gate=REPLAY_MEAN.text(),
     )
-    width = gate.width_ns(row.measured, computing_share)
+    width = REPLAY_MEAN.width_ns(row.measured)
     needed = trials_that_decide(error.needs, width, off.size)
     return judged(row, width, error.needs, needed, may_fail=blocks.are_parts)
 
 
-def _p95_row(
-    metric: str, ours: Floats, measured: Floats, blocks: Blocks, judged_by: tuple[Gate, float]
-) -> Row:
+def _p95_row(metric: str, ours: Floats, measured: Floats, blocks: Blocks) -> Row:
     """P95 beside P95; where that is at a jump, the share of later connections."""
-    gate, computing_share = judged_by
     values = quantile(ours, 0.95), quantile(measured, 0.95)
     difference = values[0] - values[1]
-    width = gate.width_ns(values[1], computing_share)
+    width = REPLAY_P95.width_ns(values[1])
     halves = Distribution.of(ours), Distribution.of(measured)
     # The ranks of both halves move together: what is left is how the shares differ.
     shares = [
@@ -142,7 +120,7 @@ def _p95_row(
     )
     row = Row(
         metric, "replayed: p95", *values, difference, error.interval(difference),
-        gate=gate.text(computing_share),
+        gate=REPLAY_P95.text(),
     )  # fmt: skip
     needed = trials_that_decide(error.needs, width, ours.size)
     if not tells(0.95, ours.size):
