@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from warifu.answer.model import Change
 from warifu.answer.question import _DEFAULTS
 from warifu.answer.samples import Samples
 from warifu.answer.sentences import _largest, _of_choice
+from warifu.answer.tables import cases_table
 from warifu.compare.gates import Verdict
 from warifu.compare.join import compare
 from warifu.compare.require import Judged, Requirement
@@ -399,3 +401,16 @@ def test_no_reason_to_be_undecided_stands_beside_a_verdict(
         for why in ["why" if verdict is Verdict.UNDECIDED else ""]
     ]
     assert deadlines.sentences(judged) == [f"p50 < 1 s: {told}"]
+
+
+def test_what_programs_wrote_is_not_called_bytes_on_the_link(tmp_path: Path) -> None:
+    """A measurement counts no packets: its sizes are no part of what a prediction has."""
+    measured = half(tmp_path, GRID, "measured", n=50)
+    found = answer(None, measured, None, [])
+    assert not any("on the link" in one for one in found.sentences)
+    table = cases_table(found)
+    assert [one.head for one in table.columns][-2:] == ["B written", "+/- B"]
+    rows = json.loads(render([table], Format.JSON))["tables"][0]["rows"]
+    assert {row["link_b"] for row in rows} == {None}
+    assert {row["delta_link_b"] for row in rows} == {None}
+    assert all(row["sent_b"] > 0.0 for row in rows)

@@ -48,6 +48,18 @@ def test_stages_do_not_depend_on_how_they_were_stored(both: tuple[Results, Resul
         assert slowest[1] == pytest.approx(slowest[0], rel=1e-9)
 
 
+def test_cases_of_an_earlier_question_are_left_out(tmp_path: Path) -> None:
+    """A measurement in the folder of another question keeps what that has measured."""
+    cells = [Cell(), Cell(rtt_ms=80)]
+    path = Half("measured", cells, 50, seed=1).write(tmp_path)
+    both = Results.open(path)
+    assert set(both.cases) == {cell.case_id for cell in cells}
+    asked = cells[1].case_id
+    listed = [case for case in both.manifest["cases"] if case["case_id"] == asked]
+    change_manifest(path, cases=listed)
+    assert list(Results.open(path).cases) == [asked]
+
+
 def test_probabilities_as_weights(tmp_path: Path) -> None:
     path = Half("predicted", [Cell()], 50, seed=1).write(tmp_path)
     part = next(path.glob("observations/*.parquet"))

@@ -172,6 +172,7 @@ def _rows(
             p99_interval=stats.quantile_interval(sample.times, 0.99),
             delta=samples.change(case_id, reference, 0.50),
             bytes=sample.size.mean(),
+            on_link=sample.on_link,
             delta_bytes=samples.size_change(case_id, reference),
             bytes_up=sample.up,
             bytes_down=sample.down,

@@ -83,6 +83,8 @@ class Choice:
     time: list[Effect] = field(default_factory=list)
     tail: list[Effect] = field(default_factory=list)
     size: list[Effect] = field(default_factory=list)
+    #: Whether sizes are of packets on the link, not of what programs wrote.
+    on_link: bool = True
 
 
 def contexts(grid: Grid, at: int, values: Sequence[str]) -> list[Context]:

@@ -71,8 +71,9 @@ class Row:
     p99_interval: Interval
     delta: Change
     #: Bytes of IP packets on the link in both directions, where the results have them; else what
-    #: the programs wrote. The mean of the connections that got their response.
+    #: the programs wrote (`on_link`). The mean of the connections that got their response.
     bytes: float
+    on_link: bool
     delta_bytes: Change
     #: Bytes that the device's program wrote, and that it read.
     bytes_up: float

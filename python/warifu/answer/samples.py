@@ -34,7 +34,9 @@ class Sample:
     """What a case took: times in ns, sizes in B."""
 
     times: Distribution
+    #: Of IP packets on the link in both directions, or of what programs wrote: `on_link`.
     size: Distribution
+    on_link: bool
     #: The standard error of its mean, B.
     size_error: float
     up: float
@@ -131,6 +133,7 @@ def _sample(results: Results, case_id: str) -> Sample:
     return Sample(
         times=results.distribution(case_id, results.whole(case_id)).coarse(_ATOMS),
         size=size,
+        on_link=bool(on_link.values.size),
         size_error=size_error,
         up=up,
         down=down,

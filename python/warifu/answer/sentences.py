@@ -191,7 +191,8 @@ def _choice(
 
     sizes = {context: samples.size_change(*pair) for context, pair in pairs.items()}
     size = effects.effects(sizes, others, lambda one: samples.of(pairs[one][1]).size.mean(), 1)
-    return Choice(axis, value, reference, grown(0.50), grown(0.99), size)
+    on_link = all(samples.of(case_id).on_link for pair in pairs.values() for case_id in pair)
+    return Choice(axis, value, reference, grown(0.50), grown(0.99), size, on_link)
 
 
 def _extremes(
@@ -231,7 +232,8 @@ def _of_choice(choice: Choice, finest: float, first: bool) -> str:
     if tail:
         sentence += f" to the median, but {tail}"
     if size := _of_size(choice, on_link):
-        sentence += f", and {size} on the link"
+        where = "on the link" if choice.on_link else "in what the programs write"
+        sentence += f", and {size} {where}"
     return sentence
 
 

@@ -35,7 +35,8 @@ def cases_table(found: Answer, limit: int | None = None) -> Table:
     columns = columns or [Column("case", number=False)]
     columns += [Column("P50 ms"), Column("P99 ms")]
     columns += [Column("+/- ms")] if several else []
-    columns += [Column("bytes")] if sized else []
+    # Without packets that were counted they are others than a prediction's, and are called so.
+    columns += [Column("bytes" if all(row.on_link for row in rows) else "B written")] * sized
     columns += [Column("+/- B")] if sized and several else []
     columns += [Column("deadline", number=False)] if deadline else []
     table = Table(f"{found.study}: {found.half}, beside the baseline", columns)
@@ -85,10 +86,10 @@ def record(row: Row, found: Answer) -> dict[str, Value]:
         "p50_boards_high_ns": _end(row.boards, 1),
         "delta_boards_low_ns": _end(delta.boards, 0),
         "delta_boards_high_ns": _end(delta.boards, 1),
-        "link_b": row.bytes,
-        "delta_link_b": size.value,
-        "delta_link_low_b": size.interval.low,
-        "delta_link_high_b": size.interval.high,
+        "link_b": row.bytes if row.on_link else math.nan,
+        "delta_link_b": size.value if row.on_link else math.nan,
+        "delta_link_low_b": size.interval.low if row.on_link else math.nan,
+        "delta_link_high_b": size.interval.high if row.on_link else math.nan,
         "sent_b": row.bytes_up,
         "received_b": row.bytes_down,
         "failed_share": row.failed,

@@ -396,8 +396,17 @@ class _Run:
         return cell is not None and cell["trials"] >= self._trials and self._store.has_case(case_id)
 
     def _say_what_stands(self) -> None:
-        """Whether finished cells are kept with more trials than were asked for, or replaced."""
+        """Whether finished cells are kept with more trials than were asked for, or replaced, and
+        whether there are others."""
         cells = self._manifest["cells"]
+        asked = {case["case_id"] for case in self._manifest["cases"]}
+        others = sum(key not in asked and self._store.has_case(key) for key in cells)
+        if others:
+            self._tell(
+                "",
+                f"{self._store.folder}: has {others} measured {'case' if others == 1 else 'cases'} "
+                "of another question as well; they stay, and are shown when they are asked for",
+            )
         counts = [
             cells[key]["trials"]
             for key in self._cases

@@ -628,7 +628,9 @@ _MOST_SETTINGS = 200_000
 def _cases(
     path: Path, manifest: dict[str, Any]
 ) -> tuple[dict[str, dict[str, Setting]], dict[str, Path]]:
-    """The settings of every case that has rows, in the order of the manifest, and its file."""
+    """The settings of every case that has rows, in the order of the manifest, and its file. Where
+    the manifest lists its cases, those of an earlier question that the folder still has are left
+    out."""
     found: dict[str, dict[str, Setting]] = {}
     places: dict[str, Path] = {}
     for part in _parts(path):
@@ -644,7 +646,8 @@ def _cases(
             found[case_id] = row
             places[case_id] = part
     order = {case["case_id"]: index for index, case in enumerate(manifest["cases"])}
-    ordered = sorted(found.items(), key=lambda item: (order.get(item[0], len(order)), item[0]))
+    asked = {case_id: row for case_id, row in found.items() if not order or case_id in order}
+    ordered = sorted(asked.items(), key=lambda item: (order.get(item[0], 0), item[0]))
     return dict(ordered), places
 
 

@@ -128,6 +128,19 @@ def test_interrupted_measurement_resumes(tmp_path: Path, ran: list[Part]) -> Non
     assert finished == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
 
 
+def test_cells_of_another_question_stay_and_are_told(tmp_path: Path, ran: list[Part]) -> None:
+    assert measure(study_of(CASES[0]), tmp_path, trials=2, settings=FAST).complete
+    seen = list[Progress]()
+    other = study_of(CASES[1])
+    assert measure(other, tmp_path, trials=2, progress=seen.append, settings=FAST).complete
+    said = "".join(one.message for one in seen)
+    assert "has 1 measured case of another question as well; they stay" in said
+    assert list(Results.open(tmp_path).cases) == [CASES[1].case_id]
+    assert measure(study_of(*CASES[:2]), tmp_path, trials=2, settings=FAST).complete
+    assert len(ran) == 2
+    assert set(Results.open(tmp_path).cases) == {case.case_id for case in CASES[:2]}
+
+
 def test_fewer_trials_keep_finished_cells(tmp_path: Path, ran: list[Part]) -> None:
     study, seen = study_of(CASES[0]), list[Progress]()
     path = tmp_path / "observations" / f"{CASES[0].case_id}.parquet"
