@@ -15,6 +15,7 @@ from support.synthetic import Cell, Half, case_used
 from warifu import _core
 from warifu.answer import Level, answer, deadlines
 from warifu.answer.axes import Axis, _grid_of_columns
+from warifu.answer.badge import badge
 from warifu.answer.effects import Choice, Effect, effects
 from warifu.answer.model import Change
 from warifu.answer.question import _DEFAULTS
@@ -414,3 +415,23 @@ def test_what_programs_wrote_is_not_called_bytes_on_the_link(tmp_path: Path) -> 
     assert {row["link_b"] for row in rows} == {None}
     assert {row["delta_link_b"] for row in rows} == {None}
     assert all(row["sent_b"] > 0.0 for row in rows)
+
+
+def test_a_measurement_alone_says_what_to_do_next(tmp_path: Path) -> None:
+    measured = half(tmp_path, GRID[:1], "measured", n=50)
+    assert badge(measured, None).text == "measured, and nothing predicted to hold it against"
+    half(tmp_path, GRID[:1], n=50)
+    assert "`warifu compare`" in badge(measured, None).text
+
+
+def test_the_inputs_of_the_weakest_evidence_are_named(tmp_path: Path) -> None:
+    predicted = half(tmp_path, GRID[:1], n=50)
+    values = {"a": ("published", "1 ms"), "b": ("measured", "9 s"), "c": ("published", "2 s")}
+    predicted.manifest |= {
+        "evidence": ["published"],
+        "figures": [
+            {"id": name, "name": name, "kind": kind, "value": value, "unit": "ns"}
+            for name, (kind, value) in values.items()
+        ],
+    }
+    assert badge(predicted, None).text.endswith("rests on published values: c, a")

@@ -11,7 +11,7 @@ from warifu.answer.model import Badge, Level
 from warifu.compare.comparison import Comparison
 from warifu.compare.conditions import CALIBRATED_ON
 from warifu.compare.gates import Verdict
-from warifu.report.inputs import assumed_figures, named
+from warifu.report.inputs import assumed_figures, named, published_figures
 from warifu.results import PREDICTED, Results, weakest
 
 #: Names of inputs that are told; the report has all.
@@ -23,6 +23,8 @@ _COUNTED = "those of devices are in the ranges by the board, others in none"
 def badge(main: Results, comparison: Comparison | None) -> Badge:
     """Validated by a comparison, or what the figures rest on."""
     if comparison is None:
+        if main.half != PREDICTED and (main.path.parent / PREDICTED).is_dir():
+            return Badge("measured; `warifu compare` holds it against its prediction", Level.NONE)
         if main.half != PREDICTED:
             return Badge("measured, and nothing predicted to hold it against", Level.NONE)
         return Badge(f"not measured here; {rests_on(main)}", Level.NONE)
@@ -59,11 +61,13 @@ def _why_not(comparison: Comparison) -> str:
 
 
 def rests_on(main: Results) -> str:
-    """`simulated, rests on 2 assumed values: lte-m jitter, lte-m rtt; ..`. Intervals are of the
-    trials: an assumed value that is wrong is wrong in all of them. What a band of a device's figure
-    allows is told by the board."""
+    """`simulated, rests on 2 assumed values: lte-m jitter, lte-m rtt; ..`: the weakest evidence and
+    the inputs that have it. Intervals are of the trials: an assumed value that is wrong is wrong in
+    all of them. What a band of a device's figure allows is told by the board."""
     methods = " and ".join(str(one) for one in main.manifest.get("methods") or ["simulated"])
     evidence = weakest([str(one) for one in main.manifest.get("evidence") or []])
+    if evidence == "published" and (published := published_figures(main.manifest)):
+        return f"{methods}, rests on published values: {named(published, _NAMED)}"
     figures = assumed_figures(main.manifest)
     if evidence != "assumed" or not figures:
         return f"{methods}, rests on {evidence} values"

@@ -173,6 +173,13 @@ def assumed_figures(manifest: dict[str, Any]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda figure: -_at_stake_ns(figure, spent))
 
 
+def published_figures(manifest: dict[str, Any]) -> list[dict[str, Any]]:
+    """The inputs that are taken from a source, in the same order."""
+    found = [figure for figure in distinct_inputs(manifest) if figure["kind"] == "published"]
+    spent = _spent_ns(manifest)
+    return sorted(found, key=lambda figure: -_at_stake_ns(figure, spent))
+
+
 def tally(manifest: dict[str, Any]) -> str:
     """How many inputs there are of each kind; what is neglected is no assumed figure."""
     figures = distinct_inputs(manifest)
