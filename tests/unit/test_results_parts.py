@@ -66,6 +66,14 @@ def test_part_of_which_none_was_measured(
         assert "\n" not in text and text.endswith("and run `warifu measure` again")
 
 
+def why_not_judged(folder: Path) -> str:
+    """Of the measured cell beside a prediction of it."""
+    Half("predicted", [CELL], 200, seed=1).write(folder)
+    (case,) = compare_folder(folder).cases
+    assert case.verdict is None
+    return case.not_judged
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -80,10 +88,7 @@ def test_cell_of_which_disturbances_are_not_on_record_is_not_judged(
     tmp_path: Path, changes: dict[str, object]
 ) -> None:
     measured(tmp_path, **changes)
-    Half("predicted", [CELL], 200, seed=1).write(tmp_path)
-    (case,) = compare_folder(tmp_path).cases
-    assert case.verdict is None
-    assert case.not_judged == (
+    assert why_not_judged(tmp_path) == (
         "of 1 of its 1 parts it is not on record what other work took and how busy the server was: "
         "measure it again"
     )
@@ -94,10 +99,7 @@ def test_cell_without_a_part_on_record_is_not_judged(
     tmp_path: Path, cells: dict[str, object]
 ) -> None:
     change_manifest(measured(tmp_path), cells=cells)
-    Half("predicted", [CELL], 200, seed=1).write(tmp_path)
-    (case,) = compare_folder(tmp_path).cases
-    assert case.verdict is None
-    assert case.not_judged == (
+    assert why_not_judged(tmp_path) == (
         "it is not on record in which parts it was measured, what other work took and how busy the "
         "server was: measure it again"
     )

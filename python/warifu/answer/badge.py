@@ -23,11 +23,11 @@ _COUNTED = "those of devices are in the ranges by the board, others in none"
 def badge(main: Results, comparison: Comparison | None) -> Badge:
     """Validated by a comparison, or what the figures rest on."""
     if comparison is None:
-        if main.half != PREDICTED and (main.path.parent / PREDICTED).is_dir():
+        if main.half == PREDICTED:
+            return Badge(f"not measured here; {rests_on(main)}", Level.NONE)
+        if (main.path.parent / PREDICTED).is_dir():
             return Badge("measured; `warifu compare` holds it against its prediction", Level.NONE)
-        if main.half != PREDICTED:
-            return Badge("measured, and nothing predicted to hold it against", Level.NONE)
-        return Badge(f"not measured here; {rests_on(main)}", Level.NONE)
+        return Badge("measured, and nothing predicted to hold it against", Level.NONE)
     errors = [
         abs(row.relative)
         for case in comparison.cases

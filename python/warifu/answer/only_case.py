@@ -51,7 +51,7 @@ def sentences(samples: Samples, case_id: str) -> list[str]:
         found.append(f"Most of its mean is {listed(named)}.".replace("%)", " %)"))
     if not math.isnan(sample.up):
         on_link = ""
-        if main.distribution(case_id, "bytes.link").values.size:
+        if sample.on_link:
             body = main.cases[case_id].get("response_body")
             # What comes after the first record of a response is not counted.
             cut = isinstance(body, int) and body > FIRST_RECORD_BYTES and main.half == PREDICTED

@@ -222,7 +222,7 @@ def _of_choice(choice: Choice, finest: float, first: bool) -> str:
         against = f" against {words.short(choice.axis.path, choice.reference)}"
     plural = words.plural(choice.axis.path, choice.value)
     in_time = _in_time(finest, plural)
-    on_link = _Teller(amounts.size, "", plural)
+    in_size = _Teller(amounts.size, "", plural)
     tail = _of_tail(choice, in_time)
     # Beside the tail the median is a remark.
     time = _told(_as_one(choice.time) if tail else choice.time, in_time)
@@ -231,7 +231,7 @@ def _of_choice(choice: Choice, finest: float, first: bool) -> str:
     sentence = f"{subject} {time}{against}"
     if tail:
         sentence += f" to the median, but {tail}"
-    if size := _of_size(choice, on_link):
+    if size := _of_size(choice, in_size):
         where = "on the link" if choice.on_link else "in what the programs write"
         sentence += f", and {size} {where}"
     return sentence

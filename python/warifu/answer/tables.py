@@ -67,7 +67,9 @@ def cases_table(found: Answer, limit: int | None = None) -> Table:
 
 def record(row: Row, found: Answer) -> dict[str, Value]:
     """A case for programs."""
-    delta, size = row.delta, row.delta_bytes
+    delta = row.delta
+    unknown = Change(math.nan, Interval(math.nan, math.nan))
+    link_bytes, size = (row.bytes, row.delta_bytes) if row.on_link else (math.nan, unknown)
     return {
         "case_id": row.case_id,
         "label": row.label,
@@ -86,10 +88,10 @@ def record(row: Row, found: Answer) -> dict[str, Value]:
         "p50_boards_high_ns": _end(row.boards, 1),
         "delta_boards_low_ns": _end(delta.boards, 0),
         "delta_boards_high_ns": _end(delta.boards, 1),
-        "link_b": row.bytes if row.on_link else math.nan,
-        "delta_link_b": size.value if row.on_link else math.nan,
-        "delta_link_low_b": size.interval.low if row.on_link else math.nan,
-        "delta_link_high_b": size.interval.high if row.on_link else math.nan,
+        "link_b": link_bytes,
+        "delta_link_b": size.value,
+        "delta_link_low_b": size.interval.low,
+        "delta_link_high_b": size.interval.high,
         "sent_b": row.bytes_up,
         "received_b": row.bytes_down,
         "failed_share": row.failed,

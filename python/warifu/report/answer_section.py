@@ -60,14 +60,14 @@ def _table(content: Content, found: Answer) -> str:
     bounds = deadlines(content.judged, content.main.half)
     heads = ["case", "P50 ms", "P99 ms"]
     heads += ["P50 vs. baseline, ms"] if several else []
-    heads += [_size_head(content)] if sized else []
+    heads += [_size_head(found)] if sized else []
     heads += ["B vs. baseline"] if sized and several else []
     heads += ["deadline"] if found.requirements else []
     heads += ["validated"] if any(row.verdict for row in rows) else []
     scale = _scale(rows, bounds)
     body = "".join(_row(row, found, heads, scale, bounds) for row in rows)
     choices = list(rows[0].settings) if rows else []
-    caption = _caption(content, found, several)
+    caption = _caption(found, several)
     label = markup.text(caption.replace("`", ""))
     head = "".join(
         f'<th scope="col"{"" if at in (0,) else _NUMBER if "ms" in name or "B" in name else ""}>'
@@ -91,16 +91,14 @@ _SIZES = {
 }
 
 
-def _size_head(content: Content) -> str:
-    """What the bytes are: older results have none of the link."""
-    first = next(iter(content.main.cases))
-    known = content.main.distribution(first, "bytes.link").values.size
-    return _ON_LINK if known else _WRITTEN
+def _size_head(found: Answer) -> str:
+    """What the bytes are: no measurement has any of the link."""
+    return _ON_LINK if all(row.on_link for row in found.rows) else _WRITTEN
 
 
-def _caption(content: Content, found: Answer, several: bool) -> str:
+def _caption(found: Answer, several: bool) -> str:
     half = "Predicted" if found.half == PREDICTED else "Measured"
-    said = f"{half}: time to the response; B are {_SIZES[_size_head(content)]}."
+    said = f"{half}: time to the response; B are {_SIZES[_size_head(found)]}."
     if several:
         said += (
             f" Baseline: {found.baseline_label or 'the first case'}. Behind a difference its 95 % "

@@ -168,16 +168,20 @@ def _kind(manifest: dict[str, Any], case: dict[str, Any], key: str) -> str:
 
 def assumed_figures(manifest: dict[str, Any]) -> list[dict[str, Any]]:
     """The inputs that have no source, those first that may move a time furthest."""
-    found = [figure for figure in distinct_inputs(manifest) if is_assumed(figure)]
-    spent = _spent_ns(manifest)
-    return sorted(found, key=lambda figure: -_at_stake_ns(figure, spent))
+    return _most_at_stake(manifest, filter(is_assumed, distinct_inputs(manifest)))
 
 
 def published_figures(manifest: dict[str, Any]) -> list[dict[str, Any]]:
     """The inputs that are taken from a source, in the same order."""
-    found = [figure for figure in distinct_inputs(manifest) if figure["kind"] == "published"]
+    figures = distinct_inputs(manifest)
+    return _most_at_stake(manifest, (one for one in figures if one["kind"] == "published"))
+
+
+def _most_at_stake(
+    manifest: dict[str, Any], figures: Iterable[dict[str, Any]]
+) -> list[dict[str, Any]]:
     spent = _spent_ns(manifest)
-    return sorted(found, key=lambda figure: -_at_stake_ns(figure, spent))
+    return sorted(figures, key=lambda figure: -_at_stake_ns(figure, spent))
 
 
 def tally(manifest: dict[str, Any]) -> str:

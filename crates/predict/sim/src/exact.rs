@@ -12,9 +12,9 @@
 //! What is not lost is sampled: several trials for each pattern, with costs and lengths drawn as in
 //! the event tier, and the phases of the device's ticks spread evenly over the pattern of the timer
 //! wheel, since they move what a timer decides by up to 32 ms (those of a server with ticks of
-//! another length are at random). Each is an atom whose weight is its
-//! pattern's probability over its number of trials. Patterns are taken until those left have less
-//! than a given probability, the residual.
+//! another length are at random). Each is an atom whose weight is its pattern's probability over
+//! its number of trials. Patterns are taken until those left have less than a given probability,
+//! the residual.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashSet};
